@@ -1,0 +1,124 @@
+"""What an engine is: one device, and the same few methods on every one.
+
+An engine owns its device (context, queue, programs, kept buffers). It belongs to one thread at a
+time; several engines work side by side. An engine implements `_product` and `_gram` for single
+matrices; the rest is shared.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from mtbridge.compute.centre import centre
+from mtbridge.compute.moments import Moments
+from mtbridge.errors import ShapeError
+from mtbridge.matrix import Matrix
+
+
+class Engine(ABC):
+    """The methods that every engine has.
+
+    Arrays are float32 or float64 of shape (…, rows, columns), in C or Fortran order; leading dimensions
+    are a batch. NaN and inf travel through products as in IEEE arithmetic and stay in their own rows and
+    columns.
+
+    Attributes
+    ----------
+    name : "opencl", "numpy" or "serial"
+    device : the device's own name
+    """
+
+    name: str
+    device: str
+
+    def multiply(self, A: Matrix, B: Matrix) -> Matrix:
+        """Return the product of `A`, (…, rows, inner), and `B`, (…, inner, columns), in their dtype.
+
+        The error of an element is at most ``inner * eps * (|A| |B|)``, eps of the dtype.
+
+        Raises
+        ------
+        ShapeError
+            If the inner sizes or the batches differ, or the dtypes do.
+        """
+        if A.dtype != B.dtype:
+            raise ShapeError(f"A is {A.dtype} but B is {B.dtype}; convert one of them.")
+        if A.shape[-1] != B.shape[-2]:
+            raise ShapeError(f"A has {A.shape[-1]} columns but B has {B.shape[-2]} rows; they must be equal.")
+        if A.shape[:-2] != B.shape[:-2]:
+            raise ShapeError(f"A is a batch of {A.shape[:-2]} matrices but B one of {B.shape[:-2]}.")
+        if A.ndim == 2:
+            return self._product(A, B)
+        out = np.empty((*A.shape[:-1], B.shape[-1]), A.dtype)
+        for index in np.ndindex(*A.shape[:-2]):
+            out[index] = self._product(A[index], B[index])
+        return out
+
+    def gram(self, X: Matrix, Y: Matrix | None = None) -> Matrix:
+        """Return X'X, or X'Y, in the dtype of `X`.
+
+        X'X is computed in its upper triangle and mirrored, so it is symmetric bit for bit.
+
+        Raises
+        ------
+        ShapeError
+            If X and Y have different numbers of rows.
+        """
+        if Y is not None:
+            if X.shape[-2] != Y.shape[-2]:
+                raise ShapeError(f"X has {X.shape[-2]} rows but Y has {Y.shape[-2]}; they must be equal.")
+            return self.multiply(np.swapaxes(X, -1, -2), Y)
+        if X.ndim == 2:
+            return self._gram(X, wide=False)
+        out = np.empty((*X.shape[:-2], X.shape[-1], X.shape[-1]), X.dtype)
+        for index in np.ndindex(*X.shape[:-2]):
+            out[index] = self._gram(X[index], wide=False)
+        return out
+
+    def moments(self, X: Matrix) -> Moments:
+        """Return the `Moments` of the rows of `X`, of shape (rows, columns).
+
+        Centred in float64, multiplied in the dtype of `X`, summed in float64.
+        """
+        rows, columns = X.shape
+        if rows == 0:
+            return Moments.empty(columns)
+        centred = centre(X)
+        comoment = self._gram(centred.values, wide=True)
+        # the mean that rounding left behind, taken out of the products (two-pass algorithm with correction)
+        comoment -= np.outer(centred.mean, centred.mean) * rows
+        return Moments(rows, centred.origin, centred.exponent, centred.mean, comoment)
+
+    def upload(self, X: Matrix) -> Any:
+        """Return `X` where this engine computes; on the host that is `X` itself."""
+        return X
+
+    def download(self, X: Any) -> Matrix:
+        """Return an uploaded matrix as an array."""
+        return np.asarray(X)
+
+    def close(self) -> None:
+        """Release the device; may be called twice."""
+
+    @abstractmethod
+    def _product(self, A: Matrix, B: Matrix) -> Matrix:
+        """The product of two matrices of one dtype whose sizes fit."""
+
+    @abstractmethod
+    def _gram(self, X: Matrix, *, wide: bool) -> Matrix:
+        """X'X, symmetric bit for bit, in the dtype of `X`; summed and returned in float64 if `wide`."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.device})"

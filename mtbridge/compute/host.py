@@ -1,0 +1,44 @@
+"""The `numpy` engine: the host's BLAS, through numpy."""
+
+from __future__ import annotations
+
+import platform
+
+import numpy as np
+
+from mtbridge.compute.engine import Engine
+from mtbridge.matrix import Matrix
+
+# float32 products are summed over this many rows before they are added up in float64
+ROWS_OF_A_SUM = 256
+
+
+class NumpyEngine(Engine):
+    """Products by numpy's matmul, which takes the SYRK path for X'X."""
+
+    name = "numpy"
+
+    def __init__(self) -> None:
+        self.device = platform.processor() or platform.machine() or "host"
+
+    def _product(self, A: Matrix, B: Matrix) -> Matrix:
+        with np.errstate(all="ignore"):
+            product: Matrix = A @ B
+        return product
+
+    def _gram(self, X: Matrix, *, wide: bool) -> Matrix:
+        with np.errstate(all="ignore"):
+            if wide and X.dtype == np.float32:
+                total = np.zeros((X.shape[1], X.shape[1]))
+                for start in range(0, X.shape[0], ROWS_OF_A_SUM):
+                    block = X[start : start + ROWS_OF_A_SUM]
+                    total += block.T @ block
+                return mirrored(total)
+            return mirrored(X.T @ X)
+
+
+def mirrored(C: Matrix) -> Matrix:
+    """Copy the upper triangle of `C` onto the lower one, in place; BLAS may differ between the two."""
+    lower = np.tril_indices(len(C), -1)
+    C[lower] = C.T[lower]
+    return C

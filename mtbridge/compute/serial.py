@@ -1,0 +1,92 @@
+"""The `serial` engine: the loop that MQL5 would run, kept as the baseline.
+
+Row, inner, column, accumulating in the element type: the first step of the kernel ladder. Every
+kernel must equal it and every benchmark table starts with it. Compiled by numba where it is
+installed, with vectorising switched off, so that it stays the loop that a terminal runs (vectorised,
+it is seven times as fast and no such loop); plain Python loops otherwise.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+
+from mtbridge.compute.engine import Engine
+from mtbridge.matrix import Matrix
+
+Loop = Callable[[Matrix, Matrix, Matrix], None]
+
+
+def multiply_loop(A: Matrix, B: Matrix, C: Matrix) -> None:
+    """C += A B; shapes (rows, inner), (inner, columns), (rows, columns)."""
+    for r in range(A.shape[0]):
+        for i in range(A.shape[1]):
+            for c in range(B.shape[1]):
+                C[r, c] += A[r, i] * B[i, c]
+
+
+def gram_loop(X: Matrix, _unused: Matrix, C: Matrix) -> None:
+    """C += X'X in the upper triangle; shapes (rows, columns), any, (columns, columns)."""
+    for r in range(X.shape[1]):
+        for i in range(X.shape[0]):
+            for c in range(r, X.shape[1]):
+                C[r, c] += X[i, r] * X[i, c]
+
+
+class SerialEngine(Engine):
+    """Three plain loops."""
+
+    name = "serial"
+
+    def __init__(self) -> None:
+        self.multiply_loop, self.gram_loop, how = compiled_loops()
+        self.device = f"{platform.processor() or platform.machine() or 'host'}, one thread, {how}"
+
+    def _product(self, A: Matrix, B: Matrix) -> Matrix:
+        C = np.zeros((A.shape[0], B.shape[1]), A.dtype)
+        with np.errstate(all="ignore"):
+            self.multiply_loop(np.ascontiguousarray(A), np.ascontiguousarray(B), C)
+        return C
+
+    def _gram(self, X: Matrix, *, wide: bool) -> Matrix:
+        C = np.zeros((X.shape[1], X.shape[1]), np.float64 if wide else X.dtype)
+        Z = np.ascontiguousarray(X, C.dtype)
+        with np.errstate(all="ignore"):
+            self.gram_loop(Z, Z, C)
+        lower = np.tril_indices(len(C), -1)
+        C[lower] = C.T[lower]
+        return C
+
+
+@cache
+def compiled_loops() -> tuple[Loop, Loop, str]:
+    """The two loops and how they run, compiled once a process."""
+    try:
+        import numba
+        from numba.core import config
+    except ImportError:
+        return multiply_loop, gram_loop, "plain Python"
+    names = ("NUMBA_LOOP_VECTORIZE", "NUMBA_SLP_VECTORIZE")
+    before = {name: os.environ.get(name) for name in names}
+    try:
+        # numba reads its settings from the environment again when it compiles
+        os.environ.update(dict.fromkeys(names, "0"))
+        config.reload_config()
+        signatures = [
+            (kind[:, ::1], kind[:, ::1], kind[:, ::1]) for kind in (numba.types.float32, numba.types.float64)
+        ]
+        loops = [
+            numba.njit(signatures, nogil=True, error_model="numpy")(loop) for loop in (multiply_loop, gram_loop)
+        ]
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+        config.reload_config()
+    return loops[0], loops[1], "numba, not vectorised"
