@@ -5,8 +5,13 @@
  * panels: MICRO_COLUMNS columns of X each (pack.cl, inner not padded). Both operands are read from the same panels,
  * so LEFT_PANEL is MICRO_COLUMNS and X is packed once. blocks[g] = (block row, block column) of group g; only
  * blocks that touch the upper triangle are listed. A group writes its part of the triangle, then copies it to the
- * other side while it is still in cache. Groups write no element twice.
+ * other side while it is still in cache. Rows of a block start and end with a panel: so the corner below the diagonal
+ * that a micro-tile on it also computes is this group's own, and no two groups write one element.
  */
+#if (BLOCK_ROWS * MICRO_ROWS) % MICRO_COLUMNS != 0
+#error "BLOCK_ROWS * MICRO_ROWS must be a multiple of MICRO_COLUMNS"
+#endif
+
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void gram(__global const REAL *restrict panels, __global SUM *restrict C, const int columns, const int inner,
           const int stride, __global const int2 *restrict blocks)

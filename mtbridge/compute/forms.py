@@ -1,0 +1,76 @@
+"""The two forms in which products are computed, as data: packed panels on a CPU, local tiles on a GPU.
+
+Both read panels made by kernels/multiply/pack.cl and a table of blocks, so one host side drives both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mtbridge.sources import tuned
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a product is cut up for a device and one element type.
+
+    Attributes
+    ----------
+    headers : files of kernels/ that come before the kernel's own
+    file : name of the kernel files, multiply/<file>.cl and gram/<file>.cl
+    defines : macros of the kernels, their tuned values
+    left, right : width of the panels of the left and of the right operand, in elements; gram uses the right
+    rows, columns : size of the block of the result that one work-group computes
+    inner : the inner size is padded with zeros to a multiple of it
+    group : work-items of a group
+    lanes : work-items that share a panel when it is packed
+    mirrors : whether gram/<file>.cl writes both triangles itself
+    """
+
+    headers: tuple[str, ...]
+    file: str
+    defines: Mapping[str, int]
+    left: int
+    right: int
+    rows: int
+    columns: int
+    inner: int
+    group: int
+    lanes: int
+    mirrors: bool
+
+
+def packed_form(dtype: str, vector_bytes: int) -> Form:
+    """The CPU form for registers of `vector_bytes`."""
+    table = tuned("cpu")
+    chosen: dict[str, int] = table.get(str(vector_bytes), table["0"])[dtype]
+    return Form(
+        headers=("packed.clh",),
+        file="packed",
+        defines=chosen,
+        left=chosen["MICRO_ROWS"],
+        right=chosen["MICRO_COLUMNS"],
+        rows=chosen["BLOCK_ROWS"] * chosen["MICRO_ROWS"],
+        columns=chosen["BLOCK_COLUMNS"] * chosen["MICRO_COLUMNS"],
+        inner=1,
+        group=1,
+        lanes=1,
+        mirrors=True,
+    )
+
+
+def whole_grid(form: Form, rows: int, columns: int) -> NDArray[np.int32]:
+    """Every block of a (rows, columns) result: int32 of shape (blocks, 2), block row and block column."""
+    down, across = -(-rows // form.rows), -(-columns // form.columns)
+    return np.indices((down, across), np.int32).reshape(2, -1).T.copy()
+
+
+def upper_triangle(form: Form, columns: int) -> NDArray[np.int32]:
+    """The blocks of a (columns, columns) result that touch the upper triangle."""
+    grid = whole_grid(form, columns, columns)
+    reaches = grid[:, 0] * form.rows < np.minimum((grid[:, 1] + 1) * form.columns, columns)
+    return grid[reaches].copy()

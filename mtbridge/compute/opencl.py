@@ -1,0 +1,211 @@
+"""A device, its queue, its programs and its buffers. The only module that imports pyopencl."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+
+from mtbridge.compute.embedded import name_the_processor
+from mtbridge.errors import DeviceError
+from mtbridge.matrix import Matrix
+from mtbridge.sources import program_text
+
+ALIGNMENT = 128
+"""Bytes: more than any device asks of a host pointer here, and two cache lines."""
+
+OUT_OF_MEMORY = {
+    cl.status_code.MEM_OBJECT_ALLOCATION_FAILURE,
+    cl.status_code.OUT_OF_RESOURCES,
+    cl.status_code.OUT_OF_HOST_MEMORY,
+    cl.status_code.INVALID_BUFFER_SIZE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A device as the loader lists it."""
+
+    platform: str
+    version: str
+    name: str
+    driver: str
+    kind: str
+    handle: cl.Device
+
+    @property
+    def key(self) -> str:
+        """What a verdict on the device is kept under: another driver is another device."""
+        return " | ".join((self.platform, self.version, self.name, self.driver))
+
+
+def enumerate_devices() -> list[Found]:
+    """Return every device of every platform, in the loader's order; none where there is no platform."""
+    try:
+        platforms = cl.get_platforms()
+    except cl.LogicError:
+        return []
+    found = []
+    for platform in platforms:
+        try:
+            handles = platform.get_devices()
+        except cl.Error:
+            continue
+        for handle in handles:
+            kind = next(
+                (name for name in ("gpu", "cpu", "accelerator") if handle.type & getattr(cl.device_type, name.upper())),
+                "other",
+            )
+            found.append(
+                Found(
+                    platform=platform.name.strip(),
+                    version=platform.version.strip(),
+                    name=handle.name.strip(),
+                    driver=handle.driver_version.strip(),
+                    kind=kind,
+                    handle=handle,
+                )
+            )
+    return found
+
+
+@contextmanager
+def failures_named(what: str) -> Iterator[None]:
+    """Turn an error of the runtime into a DeviceError; no memory becomes MemoryError."""
+    try:
+        yield
+    except cl.MemoryError as error:
+        raise MemoryError(f"{what}: {error}") from error
+    except cl.Error as error:
+        if error.code in OUT_OF_MEMORY:
+            raise MemoryError(f"{what}: {error}") from error
+        first = str(error).strip().splitlines()[0]
+        raise DeviceError(f"{what} failed: {first}; try --engine numpy.") from error
+
+
+class Device:
+    """One device with a context and an in-order queue of its own.
+
+    Buffers are kept by slot name and grow only, kernels by program: a repeated call allocates nothing.
+    One thread at a time.
+    """
+
+    def __init__(self, found: Found) -> None:
+        self.name = found.name
+        self.kind = found.kind
+        self.target = name_the_processor(found.handle.int_ptr, found.driver) if "PoCL" in found.version else None
+        with failures_named(f"opening {found.name}"):
+            self._context = cl.Context([found.handle])
+            self._queue = cl.CommandQueue(self._context)
+        self.largest_buffer = int(found.handle.max_mem_alloc_size)
+        self.fp64 = "cl_khr_fp64" in found.handle.extensions
+        self.host_memory = found.kind == "cpu"
+        self.largest_group = int(found.handle.max_work_group_size)
+        self.local_bytes = int(found.handle.local_mem_size)
+        self._kernels: dict[str, dict[str, Any]] = {}
+        self._slots: dict[str, Any] = {}
+        self._constants: dict[tuple[str, bytes], Any] = {}
+
+    def kernel(self, name: str, files: tuple[str, ...], defines: Mapping[str, int]) -> Any:
+        """Return kernel `name` of a program; it is built once a process, and kept on disk by pyopencl."""
+        text = program_text(files, defines)
+        key = hashlib.sha256(text.encode()).hexdigest()
+        if key not in self._kernels:
+            with failures_named(f"building {files[-1]} for {self.name}"), warnings.catch_warnings():
+                # a compiler's remarks about its own options are not the caller's concern
+                warnings.simplefilter("ignore", cl.CompilerWarning)
+                program = cl.Program(self._context, text).build()
+                self._kernels[key] = {kernel.function_name: kernel for kernel in program.all_kernels()}
+        return self._kernels[key][name]
+
+    def buffer(self, slot: str, size: int) -> Any:
+        """Return the kept buffer of `slot`, of at least `size` bytes."""
+        kept = self._slots.get(slot)
+        if kept is None or kept.size < size:
+            if kept is not None:
+                self._queue.finish()
+                kept.release()
+                del self._slots[slot]
+            with failures_named(f"a buffer of {size} bytes on {self.name}"):
+                kept = cl.Buffer(self._context, cl.mem_flags.READ_WRITE, max(size, ALIGNMENT))
+            self._slots[slot] = kept
+        return kept
+
+    def constant(self, slot: str, array: np.ndarray[Any, Any]) -> Any:
+        """Return a buffer that holds `array`; kept, so that the same table goes over once."""
+        key = (slot, array.tobytes())
+        if key not in self._constants:
+            if len(self._constants) > 64:
+                self._constants.clear()
+            flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
+            with failures_named(f"a table on {self.name}"):
+                self._constants[key] = cl.Buffer(self._context, flags, hostbuf=array)
+        return self._constants[key]
+
+    def send(self, slot: str, array: Matrix) -> Any:
+        """Return a buffer with the bytes of `array`, which is contiguous and stays alive until `receive`.
+
+        A CPU device reads the array where it lies, if it lies on a boundary of ALIGNMENT; else it is copied once.
+        """
+        if self.host_memory and array.ctypes.data % ALIGNMENT == 0 and array.size:
+            flags = cl.mem_flags.READ_ONLY | cl.mem_flags.USE_HOST_PTR
+            with failures_named(f"an array on {self.name}"):
+                return cl.Buffer(self._context, flags, hostbuf=array)
+        target = self.buffer(slot, array.nbytes)
+        if array.size:
+            with failures_named(f"copying to {self.name}"):
+                cl.enqueue_copy(self._queue, target, array, is_blocking=False)
+        return target
+
+    def result(self, slot: str, shape: tuple[int, int], dtype: np.dtype[Any]) -> tuple[Any, Matrix]:
+        """Return a buffer to write `shape` into and the array that `receive` fills from it."""
+        array = aligned_empty(shape, dtype)
+        if self.host_memory and array.size:
+            flags = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR
+            with failures_named(f"an array on {self.name}"):
+                return cl.Buffer(self._context, flags, hostbuf=array), array
+        return self.buffer(slot, array.nbytes), array
+
+    def receive(self, source: Any, array: Matrix) -> Matrix:
+        """Wait for the queue and return `array` with what `source` holds."""
+        with failures_named(f"reading from {self.name}"):
+            if self.host_memory and array.size:
+                # mapping is what makes a USE_HOST_PTR buffer visible to the host
+                view, _ = cl.enqueue_map_buffer(
+                    self._queue, source, cl.map_flags.READ, 0, array.shape, array.dtype
+                )
+                view.base.release(self._queue)
+                self._queue.finish()
+            elif array.size:
+                cl.enqueue_copy(self._queue, array, source)
+        return array
+
+    def run(self, kernel: Any, groups: tuple[int, ...], local: tuple[int, ...], *arguments: Any) -> None:
+        """Queue `kernel` on `groups` work-groups of `local` items; buffers and numpy scalars are its arguments."""
+        with failures_named(f"{kernel.function_name} on {self.name}"):
+            kernel.set_args(*arguments)
+            cl.enqueue_nd_range_kernel(
+                self._queue, kernel, tuple(g * n for g, n in zip(groups, local, strict=True)), local
+            )
+
+    def close(self) -> None:
+        """Release every buffer; may be called twice."""
+        for kept in (*self._slots.values(), *self._constants.values()):
+            kept.release()
+        self._slots.clear()
+        self._constants.clear()
+        self._kernels.clear()
+
+
+def aligned_empty(shape: tuple[int, int], dtype: np.dtype[Any]) -> Matrix:
+    """Return an uninitialised C-ordered array that starts on a boundary of ALIGNMENT."""
+    size = int(np.prod(shape)) * dtype.itemsize
+    raw = np.empty(size + ALIGNMENT, np.uint8)
+    start = -raw.ctypes.data % ALIGNMENT
+    return raw[start : start + size].view(dtype).reshape(shape)

@@ -1,0 +1,65 @@
+"""The first use of a device, in a child process: `python -m mtbridge.compute.probe`.
+
+A broken runtime may abort, crash or hang; here that ends a child and becomes a verdict. The child
+prints one line of JSON: with no argument the devices that the loader lists, with `LINKER INDEX` what
+device INDEX answered to kernels/probe.cl.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import msgspec
+import numpy as np
+
+from mtbridge.compute.embedded import prepare
+
+
+class Listed(msgspec.Struct, frozen=True):
+    """A device as the loader lists it."""
+
+    key: str
+    platform: str
+    name: str
+    kind: str
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What a device answered: `vector_bytes` of its compiler's registers, 0 if unknown."""
+
+    ok: bool
+    reason: str = ""
+    fp64: bool = False
+    vector_bytes: int = 0
+
+
+def listed() -> list[Listed]:
+    from mtbridge.compute.opencl import enumerate_devices
+
+    return [Listed(found.key, found.platform, found.name, found.kind) for found in enumerate_devices()]
+
+
+def probed(index: int) -> Answer:
+    from mtbridge.compute.opencl import Device, enumerate_devices
+
+    device = Device(enumerate_devices()[index])
+    data = np.arange(1, 5, dtype=np.float32)
+    source = device.send("source", data)
+    target, out = device.result("out", (1, 4), np.dtype(np.float32))
+    kernel = device.kernel("probe", ("probe.cl",), {})
+    device.run(kernel, (1,), (1,), source, target)
+    answer = device.receive(target, out)[0]
+    if answer[0] != 42 or answer[1] != 10:
+        return Answer(ok=False, reason=f"it computed {answer[1]} for 1 + 2 + 3 + 4")
+    return Answer(ok=True, fp64=device.fp64, vector_bytes=int(answer[2]))
+
+
+def main() -> None:
+    linker = sys.argv[1] if len(sys.argv) > 1 else "system"
+    prepare(linker)
+    message: list[Listed] | Answer = probed(int(sys.argv[2])) if len(sys.argv) > 2 else listed()
+    print(msgspec.json.encode(message).decode(), flush=True)
+
+
+if __name__ == "__main__":
+    main()

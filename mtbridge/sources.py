@@ -1,0 +1,41 @@
+"""Where the kernels and the MQL5 files lie, and how a program for a device is put together.
+
+In a checkout they are at the top level; an installed wheel carries them as mtbridge/_data/.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+PACKAGE = Path(__file__).resolve().parent
+
+
+def data_folder(name: str) -> Path:
+    """Return the folder "kernels" or "mql5" of this installation."""
+    installed = PACKAGE / "_data" / name
+    return installed if installed.is_dir() else PACKAGE.parent / name
+
+
+@cache
+def kernel_text(name: str) -> str:
+    """Return one file below kernels/, such as "multiply/packed.cl"."""
+    return (data_folder("kernels") / name).read_text(encoding="utf-8")
+
+
+@cache
+def tuned(name: str) -> dict[str, Any]:
+    """Return the settings of kernels/tuned/`name`.toml."""
+    return tomllib.loads((data_folder("kernels") / "tuned" / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def program_text(files: tuple[str, ...], defines: Mapping[str, int]) -> str:
+    """Return a whole program: #define lines, common.clh, then `files` in their order.
+
+    It needs no include path, so MQL5's own OpenCL functions can build the very same text.
+    """
+    head = "".join(f"#define {name} {value}\n" for name, value in sorted(defines.items()))
+    return head + "\n".join(kernel_text(name) for name in ("common.clh", *files))
