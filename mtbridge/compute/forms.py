@@ -13,6 +13,10 @@ from numpy.typing import NDArray
 
 from mtbridge.sources import tuned
 
+LARGE_GROUP = 256
+# Inner indices whose float32 products are summed in float32 before the sums are added up in float64
+WIDE_SUM = 256
+
 
 @dataclass(frozen=True, slots=True)
 class Form:
@@ -63,14 +67,33 @@ def packed_form(dtype: str, vector_bytes: int) -> Form:
     )
 
 
-def whole_grid(form: Form, rows: int, columns: int) -> NDArray[np.int32]:
+def tiled_form(dtype: str, largest_group: int) -> Form:
+    """The GPU form, for groups of up to `largest_group` items."""
+    chosen: dict[str, int] = tuned("gpu")["large" if largest_group >= LARGE_GROUP else "small"][dtype]
+    tile = chosen["TILE"]
+    return Form(
+        headers=("tiled.clh",),
+        file="tiled",
+        defines=chosen,
+        left=tile,
+        right=tile,
+        rows=tile,
+        columns=tile,
+        inner=chosen["STEP"],
+        group=(tile // chosen["MICRO"]) ** 2,
+        lanes=min(tile, 32),
+        mirrors=False,
+    )
+
+
+def whole_grid(rows: int, columns: int, block: tuple[int, int]) -> NDArray[np.int32]:
     """Every block of a (rows, columns) result: int32 of shape (blocks, 2), block row and block column."""
-    down, across = -(-rows // form.rows), -(-columns // form.columns)
+    down, across = -(-rows // block[0]), -(-columns // block[1])
     return np.indices((down, across), np.int32).reshape(2, -1).T.copy()
 
 
-def upper_triangle(form: Form, columns: int) -> NDArray[np.int32]:
+def upper_triangle(columns: int, block: tuple[int, int]) -> NDArray[np.int32]:
     """The blocks of a (columns, columns) result that touch the upper triangle."""
-    grid = whole_grid(form, columns, columns)
-    reaches = grid[:, 0] * form.rows < np.minimum((grid[:, 1] + 1) * form.columns, columns)
+    grid = whole_grid(columns, columns, block)
+    reaches = grid[:, 0] * block[0] < np.minimum((grid[:, 1] + 1) * block[1], columns)
     return grid[reaches].copy()

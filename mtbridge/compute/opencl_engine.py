@@ -9,14 +9,15 @@ import numpy as np
 
 from mtbridge.compute import devices
 from mtbridge.compute.engine import Engine
-from mtbridge.compute.forms import Form, packed_form, upper_triangle, whole_grid
+from mtbridge.compute.forms import WIDE_SUM, Form, packed_form, tiled_form, upper_triangle, whole_grid
 from mtbridge.errors import DeviceError
-from mtbridge.matrix import Matrix
+from mtbridge.matrix import DTYPES, Matrix
 
 if TYPE_CHECKING:
     from mtbridge.compute.opencl import Device
 
 INNER_STEP = 128
+MIRROR_SIDE, MIRROR_DOWN = 32, 8
 # On a device without float64, float32 products are summed over this many rows, then in float64 on the host.
 ROWS_OF_A_SUM = 256
 
@@ -48,15 +49,30 @@ def open_opencl(wanted: str | None = None, *, largest_buffer: int | None = None)
 
 
 class OpenCLEngine(Engine):
-    """Products by the kernels in kernels/multiply and kernels/gram."""
+    """Products by the kernels in kernels/multiply and kernels/gram.
+
+    `tiled` takes the GPU kernels on a CPU device too, where they are slow but can be tested.
+    """
 
     name = "opencl"
 
-    def __init__(self, device: Device, *, vector_bytes: int = 0, largest_buffer: int | None = None) -> None:
+    def __init__(
+        self,
+        device: Device,
+        *,
+        vector_bytes: int = 0,
+        largest_buffer: int | None = None,
+        tiled: bool = False,
+    ) -> None:
         self.device = device.name
         self._device = device
         self._limit = min(largest_buffer or device.largest_buffer, device.largest_buffer)
-        self._forms = {dtype: packed_form(dtype, vector_bytes) for dtype in ("float32", "float64")}
+        self._forms = {
+            dtype: packed_form(dtype, vector_bytes)
+            if device.kind == "cpu" and not tiled
+            else tiled_form(dtype, device.largest_group)
+            for dtype in DTYPES
+        }
 
     def close(self) -> None:
         self._device.close()
@@ -139,7 +155,7 @@ class OpenCLEngine(Engine):
         kernel = self._device.kernel(
             "multiply", (*form.headers, f"multiply/{form.file}.cl"), bits(form, A.dtype, total)
         )
-        grid = whole_grid(form, rows, columns)
+        grid = whole_grid(rows, columns, (form.rows, form.columns))
         blocks = self._device.constant("blocks", grid)
         sizes = (np.int32(rows), np.int32(columns), np.int32(depth), np.int32(columns))
         self._device.run(kernel, (len(grid),), (form.group,), packed_left, packed_right, target, *sizes, blocks)
@@ -154,11 +170,23 @@ class OpenCLEngine(Engine):
         target, out = self._device.result("product", (columns, columns), total)
         defines = {**bits(form, X.dtype, total), "LEFT_PANEL": form.right}
         kernel = self._device.kernel("gram", (*form.headers, f"gram/{form.file}.cl"), defines)
-        grid = upper_triangle(form, columns)
+        grid = upper_triangle(columns, (form.rows, form.columns))
         blocks = self._device.constant("triangle", grid)
         sizes = (np.int32(columns), np.int32(depth), np.int32(columns))
         self._device.run(kernel, (len(grid),), (form.group,), panels, target, *sizes, blocks)
+        if not form.mirrors:
+            self._mirror(target, columns, total)
         return self._device.receive(target, out)
+
+    def _mirror(self, target: Any, columns: int, total: np.dtype[Any]) -> None:
+        size = 8 * total.itemsize
+        kernel = self._device.kernel("mirror", ("gram/mirror.cl",), {"REAL_BITS": size})
+        grid = upper_triangle(columns, (MIRROR_SIDE, MIRROR_SIDE))
+        blocks = self._device.constant("mirror", grid)
+        local = (MIRROR_SIDE, MIRROR_DOWN)
+        self._device.run(
+            kernel, (len(grid), 1), local, target, np.int32(columns), np.int32(columns), blocks
+        )
 
     def _pack(self, form: Form, slot: str, X: Matrix, panel: int) -> tuple[Any, int]:
         """Pack `X`, (inner, strips) and contiguous in either order; return the panels and the padded inner size."""
@@ -191,7 +219,11 @@ class OpenCLEngine(Engine):
 
 
 def bits(form: Form, dtype: np.dtype[Any], total: np.dtype[Any]) -> dict[str, int]:
-    return {**form.defines, "REAL_BITS": 8 * dtype.itemsize, "SUM_BITS": 8 * total.itemsize}
+    """The macros of a product of `dtype` summed in `total`."""
+    macros = {**form.defines, "REAL_BITS": 8 * dtype.itemsize, "SUM_BITS": 8 * total.itemsize}
+    if total != dtype:
+        macros["BLOCK_INNER"] = WIDE_SUM
+    return macros
 
 
 def contiguous(X: Matrix) -> Matrix:
