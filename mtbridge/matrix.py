@@ -85,7 +85,7 @@ def as_matrix(data: Any, *, name: str = "data", dtype: str | None = None) -> Mat
 
 def refuse_missing(array: Matrix, *, name: str = "data", symbols: tuple[str, ...] | None = None) -> None:
     """Raise MissingValueError if `array` has a NaN, naming the first column that has one."""
-    # one sum finds a NaN anywhere without a mask as large as the array; inf - inf also gives one, so look again
+    # one sum finds a NaN without a mask as large as the array; inf - inf also gives one, so look again
     with np.errstate(invalid="ignore", over="ignore"):
         if not np.isnan(array.sum()):
             return

@@ -119,8 +119,12 @@ def child(*arguments: str) -> tuple[str, str]:
         return done.stdout.strip().splitlines()[-1], ""
     said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
     # PoCL names its reason before it aborts; Python puts it last
-    ending = next((line for line in said if "doesn't exist" in line or "linking" in line), said[-1] if said else "")
-    how = f"ended by signal {-done.returncode}" if done.returncode < 0 else f"ended with code {done.returncode}"
+    ending = next(
+        (line for line in said if "doesn't exist" in line or "linking" in line), said[-1] if said else ""
+    )
+    how = (
+        f"ended by signal {-done.returncode}" if done.returncode < 0 else f"ended with code {done.returncode}"
+    )
     return "", f"its first use {how}: {ending}" if ending else f"its first use {how}"
 
 
@@ -130,7 +134,12 @@ def fingerprint() -> str:
     import platform
     import shutil
 
-    parts = [importlib.metadata.version("pyopencl"), sys.prefix, platform.processor(), str(shutil.which("ld"))]
+    parts = [
+        importlib.metadata.version("pyopencl"),
+        sys.prefix,
+        platform.processor(),
+        str(shutil.which("ld")),
+    ]
     folders = [Path("/etc/OpenCL/vendors"), Path(sys.prefix) / "etc" / "OpenCL" / "vendors"]
     vendors = os.environ.get("OCL_ICD_VENDORS")
     if vendors:
@@ -197,9 +206,7 @@ def nothing_usable(seen: Survey) -> str:
     if seen.verdicts:
         first = seen.verdicts[0]
         return f"no OpenCL device works ({first.name}: {first.reason}); `mtbridge devices` tells more."
-    return (
-        "no OpenCL device was found; install a driver, or pip install 'mtbridge[cpu]' for one on the processor."
-    )
+    return "no OpenCL device was found; install a driver, or pip install 'mtbridge[cpu]' for one on the processor."
 
 
 def load(verdict: Verdict) -> None:

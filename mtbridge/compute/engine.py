@@ -88,7 +88,7 @@ class Engine(ABC):
         if rows == 0:
             return Moments.empty(columns)
         centred = centre(X)
-        comoment = self._gram(centred.values, wide=True)
+        comoment = self._gram(centred.values, wide=True).astype(np.float64, copy=False)
         # the mean that rounding left behind, taken out of the products (two-pass algorithm with correction)
         comoment -= np.outer(centred.mean, centred.mean) * rows
         return Moments(rows, centred.origin, centred.exponent, centred.mean, comoment)

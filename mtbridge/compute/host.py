@@ -11,6 +11,7 @@ from mtbridge.matrix import Matrix
 
 # float32 products are summed over this many rows before they are added up in float64
 ROWS_OF_A_SUM = 256
+MIRROR_BLOCK = 128
 
 
 class NumpyEngine(Engine):
@@ -39,6 +40,9 @@ class NumpyEngine(Engine):
 
 def mirrored(C: Matrix) -> Matrix:
     """Copy the upper triangle of `C` onto the lower one, in place; BLAS may differ between the two."""
-    lower = np.tril_indices(len(C), -1)
-    C[lower] = C.T[lower]
+    for start in range(0, len(C), MIRROR_BLOCK):
+        end = start + MIRROR_BLOCK
+        C[start:end, :start] = C[:start, start:end].T
+        corner = C[start:end, start:end]
+        corner[...] = np.triu(corner) + np.triu(corner, 1).T
     return C

@@ -59,7 +59,11 @@ def enumerate_devices() -> list[Found]:
             continue
         for handle in handles:
             kind = next(
-                (name for name in ("gpu", "cpu", "accelerator") if handle.type & getattr(cl.device_type, name.upper())),
+                (
+                    name
+                    for name in ("gpu", "cpu", "accelerator")
+                    if handle.type & getattr(cl.device_type, name.upper())
+                ),
                 "other",
             )
             found.append(
@@ -99,7 +103,9 @@ class Device:
     def __init__(self, found: Found) -> None:
         self.name = found.name
         self.kind = found.kind
-        self.target = name_the_processor(found.handle.int_ptr, found.driver) if "PoCL" in found.version else None
+        self.target = (
+            name_the_processor(found.handle.int_ptr, found.driver) if "PoCL" in found.version else None
+        )
         with failures_named(f"opening {found.name}"):
             self._context = cl.Context([found.handle])
             self._queue = cl.CommandQueue(self._context)

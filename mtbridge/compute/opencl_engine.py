@@ -90,7 +90,9 @@ class OpenCLEngine(Engine):
     def _gram(self, X: Matrix, *, wide: bool) -> Matrix:
         total = np.dtype(np.float64) if wide else X.dtype
         if total != X.dtype and not self._device.fp64:
-            parts = (self._gram(X[at : at + ROWS_OF_A_SUM], wide=False) for at in range(0, len(X), ROWS_OF_A_SUM))
+            parts = (
+                self._gram(X[at : at + ROWS_OF_A_SUM], wide=False) for at in range(0, len(X), ROWS_OF_A_SUM)
+            )
             return sum(parts, np.zeros((X.shape[1], X.shape[1])))
         form = self._form(X)
         rows, columns = X.shape
@@ -158,7 +160,9 @@ class OpenCLEngine(Engine):
         grid = whole_grid(rows, columns, (form.rows, form.columns))
         blocks = self._device.constant("blocks", grid)
         sizes = (np.int32(rows), np.int32(columns), np.int32(depth), np.int32(columns))
-        self._device.run(kernel, (len(grid),), (form.group,), packed_left, packed_right, target, *sizes, blocks)
+        self._device.run(
+            kernel, (len(grid),), (form.group,), packed_left, packed_right, target, *sizes, blocks
+        )
         return self._device.receive(target, out)
 
     def _gram_block(self, form: Form, X: Matrix, total: np.dtype[Any]) -> Matrix:
@@ -184,12 +188,10 @@ class OpenCLEngine(Engine):
         grid = upper_triangle(columns, (MIRROR_SIDE, MIRROR_SIDE))
         blocks = self._device.constant("mirror", grid)
         local = (MIRROR_SIDE, MIRROR_DOWN)
-        self._device.run(
-            kernel, (len(grid), 1), local, target, np.int32(columns), np.int32(columns), blocks
-        )
+        self._device.run(kernel, (len(grid), 1), local, target, np.int32(columns), np.int32(columns), blocks)
 
     def _pack(self, form: Form, slot: str, X: Matrix, panel: int) -> tuple[Any, int]:
-        """Pack `X`, (inner, strips) and contiguous in either order; return the panels and the padded inner size."""
+        """Pack `X`, (inner, strips), contiguous in either order; return panels and the padded inner size."""
         inner, strips = X.shape
         depth = -(-inner // form.inner) * form.inner
         panels = -(-strips // panel)

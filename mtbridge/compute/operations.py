@@ -37,9 +37,7 @@ def gram(X: Matrix, *, engine: Engine) -> Result:
     return finished(matrix, start, engine, rows=len(X))
 
 
-def covariance(
-    X: Matrix, *, engine: Engine, ddof: int = 1, symbols: tuple[str, ...] | None = None
-) -> Result:
+def covariance(X: Matrix, *, engine: Engine, ddof: int = 1, symbols: tuple[str, ...] | None = None) -> Result:
     """Return the covariance matrix of the columns of `X`, shape (rows, columns), in its dtype.
 
     NaN everywhere where ``rows <= ddof``; a column that holds inf makes its own row and column NaN.

@@ -16,6 +16,7 @@ from functools import cache
 import numpy as np
 
 from mtbridge.compute.engine import Engine
+from mtbridge.compute.host import mirrored
 from mtbridge.matrix import Matrix
 
 Loop = Callable[[Matrix, Matrix, Matrix], None]
@@ -57,9 +58,7 @@ class SerialEngine(Engine):
         Z = np.ascontiguousarray(X, C.dtype)
         with np.errstate(all="ignore"):
             self.gram_loop(Z, Z, C)
-        lower = np.tril_indices(len(C), -1)
-        C[lower] = C.T[lower]
-        return C
+        return mirrored(C)
 
 
 @cache
@@ -75,12 +74,13 @@ def compiled_loops() -> tuple[Loop, Loop, str]:
     try:
         # numba reads its settings from the environment again when it compiles
         os.environ.update(dict.fromkeys(names, "0"))
-        config.reload_config()
+        config.reload_config()  # type: ignore[no-untyped-call]
         signatures = [
             (kind[:, ::1], kind[:, ::1], kind[:, ::1]) for kind in (numba.types.float32, numba.types.float64)
         ]
         loops = [
-            numba.njit(signatures, nogil=True, error_model="numpy")(loop) for loop in (multiply_loop, gram_loop)
+            numba.njit(signatures, nogil=True, error_model="numpy")(loop)
+            for loop in (multiply_loop, gram_loop)
         ]
     finally:
         for name, value in before.items():
@@ -88,5 +88,5 @@ def compiled_loops() -> tuple[Loop, Loop, str]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-        config.reload_config()
+        config.reload_config()  # type: ignore[no-untyped-call]
     return loops[0], loops[1], "numba, not vectorised"

@@ -1,0 +1,70 @@
+"""Rows of a benchmark as a table, and as JSON beside the machine's description."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mtbridge.history.atomic import replace_file
+
+Row = dict[str, Any]
+
+
+def machine() -> dict[str, Any]:
+    """Return what the figures were measured on."""
+    model = platform.processor()
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+        model = next(
+            line.split(":", 1)[1].strip() for line in text.splitlines() if line.startswith("model name")
+        )
+    except (OSError, StopIteration):
+        pass
+    packages = ("mtbridge", "numpy", "pyopencl", "pyzmq", "numba", "pocl-binary-distribution")
+    versions = {}
+    for package in packages:
+        try:
+            versions[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return {
+        "processor": model,
+        "cores": os.cpu_count(),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "packages": versions,
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def write_json(rows: list[Row], path: Path) -> None:
+    """Write ``{"machine": ..., "rows": [...]}`` whole or not at all."""
+    with replace_file(path) as temporary:
+        text = msgspec.json.format(msgspec.json.encode({"machine": machine(), "rows": rows}))
+        temporary.write_bytes(text + b"\n")
+
+
+def table(rows: list[Row]) -> str:
+    """Return the rows as lines of text; a peer's ratio above 1 means that we are faster."""
+    lines = [
+        f"{'case':28} {'dtype':8} {'contender':10} {'median ms':>10} {'GFLOP/s':>8} {'error':>8}  versus"
+    ]
+    for row in rows:
+        if row["median_s"] is None:
+            lines.append(f"{row['case']:28} {row['dtype']:8} {row['contender']:10} not run: {row['note']}")
+            continue
+        speed = "" if row["gflops"] is None else f"{row['gflops']:.1f}"
+        error = "" if row["error"] is None else f"{row['error']:.0e}"
+        versus = ", ".join(f"{peer} {ratio:.2f}" for peer, ratio in row["versus"].items())
+        extra = f"  ({row['note']})" if row["note"] else ""
+        lines.append(
+            f"{row['case']:28} {row['dtype']:8} {row['contender']:10} {1e3 * row['median_s']:10.3f} "
+            f"{speed:>8} {error:>8}  {versus}{extra}"
+        )
+    return "\n".join(lines)

@@ -1,0 +1,95 @@
+"""`mtbridge multiply`: the product of two matrices in files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mtbridge.cli.options import (
+    DeviceOption,
+    Dtype,
+    DtypeOption,
+    EngineName,
+    EngineOption,
+    OutputOption,
+    QuietOption,
+)
+from mtbridge.cli.say import note
+from mtbridge.errors import InputError, MissingValueError
+from mtbridge.matrix import Matrix, as_matrix
+
+
+def multiply(
+    left: Annotated[
+        Path, typer.Argument(help="Matrix A: .npy, or .csv of numbers without a header.", metavar="A")
+    ],
+    right: Annotated[Path, typer.Argument(help="Matrix B, with as many rows as A has columns.", metavar="B")],
+    output: OutputOption = None,
+    engine: EngineOption = EngineName.auto,
+    device: DeviceOption = None,
+    dtype: DtypeOption = Dtype.float64,
+    quiet: QuietOption = False,
+) -> None:
+    """Multiply two matrices from .npy files or headerless .csv files of numbers.
+
+    Example: mtbridge multiply a.npy b.npy -o product.npz
+    """
+    from mtbridge import frame
+    from mtbridge.cli.output import check_output, show_result, write_result
+
+    check_output(output)
+    result = frame.multiply(
+        read_matrix(left), read_matrix(right), engine=engine, device=device, dtype=dtype, full=True
+    )
+    rows, columns = result.matrix.shape
+    note(
+        f"product of {rows} x {columns}: {result.engine} on {result.device}, {result.matrix.dtype}, "
+        f"{result.seconds:.4f} s",
+        quiet=quiet,
+    )
+    if output is None:
+        show_result(result)
+    else:
+        write_result(result, output)
+        note(f"written to {output}", quiet=quiet)
+
+
+def read_matrix(path: Path) -> Matrix:
+    """Return the matrix in a .npy file or in a .csv file of numbers without a header.
+
+    Raises
+    ------
+    InputError
+        If there is no such file or it is no matrix of numbers; MissingValueError if a cell is empty.
+    """
+    import numpy as np
+    import pandas as pd
+
+    try:
+        if path.suffix.lower() == ".npy":
+            return as_matrix(np.load(path, allow_pickle=False), name=str(path))
+        frame = pd.read_csv(path, header=None)
+    except FileNotFoundError:
+        raise InputError(f"there is no file {path}.") from None
+    except (OSError, ValueError, EOFError, pd.errors.EmptyDataError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"{path} is not a matrix in .npy or .csv form ({reason}).") from error
+    text = [column for column, kind in frame.dtypes.items() if not pd.api.types.is_numeric_dtype(kind)]
+    if text:
+        first = next(cell for cell in frame[text[0]] if not is_number(cell))
+        raise InputError(
+            f"{path} holds {first!r}, which is not a number; it must hold numbers only, without a header."
+        )
+    if frame.isna().to_numpy().any():
+        raise MissingValueError(f"{path} has empty cells; every row needs the same number of values.")
+    return as_matrix(frame.to_numpy(), name=str(path))
+
+
+def is_number(cell: object) -> bool:
+    try:
+        float(str(cell))
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,51 @@
+"""Options that mean the same in every command."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class EngineName(StrEnum):
+    auto = "auto"
+    opencl = "opencl"
+    numpy = "numpy"
+    serial = "serial"
+
+
+class Dtype(StrEnum):
+    float64 = "float64"
+    float32 = "float32"
+
+
+class Returns(StrEnum):
+    log = "log"
+    simple = "simple"
+    difference = "difference"
+    none = "none"
+
+
+EngineOption = Annotated[
+    EngineName, typer.Option("--engine", help="What computes: auto is opencl where a device is usable.")
+]
+DeviceOption = Annotated[
+    str | None,
+    typer.Option(
+        "--device",
+        help="OpenCL device: an index of `mtbridge devices`, a part of a name, gpu or cpu.",
+        envvar="MTBRIDGE_DEVICE",
+    ),
+]
+DtypeOption = Annotated[Dtype, typer.Option("--dtype", help="In which type products are taken.")]
+OutputOption = Annotated[
+    Path | None,
+    typer.Option(
+        "-o", "--output", help="Write to this .csv, .parquet, .npz or .json file, not the terminal."
+    ),
+]
+QuietOption = Annotated[bool, typer.Option("-q", "--quiet", help="Say nothing but errors.")]
+VerboseOption = Annotated[bool, typer.Option("-v", "--verbose", help="Say more about what was decided.")]
+EndpointOption = Annotated[str, typer.Option("--endpoint", help="Where the worker listens.")]

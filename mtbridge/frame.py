@@ -1,0 +1,219 @@
+"""Covariance, correlation and products of arrays and DataFrames: what `import mtbridge` offers.
+
+A DataFrame in gives a DataFrame out, with its labels; rows are bars, columns are symbols, as in pandas.
+pandas itself is never imported here: whoever holds a DataFrame has it already.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import Any, Literal, TypeAlias, overload
+
+import numpy as np
+
+from mtbridge.compute import open_engine, operations
+from mtbridge.compute.engine import Engine
+from mtbridge.errors import InputError, ShapeError
+from mtbridge.matrix import Matrix, Result, as_matrix
+
+Table: TypeAlias = Any
+"""An array-like of numbers or a pandas DataFrame."""
+
+_mine = threading.local()
+
+
+@overload
+def covariance(
+    data: Table,
+    *,
+    ddof: int = ...,
+    engine: str | Engine = ...,
+    device: str | None = ...,
+    dtype: str | None = ...,
+    full: Literal[False] = ...,
+) -> Table: ...
+@overload
+def covariance(
+    data: Table,
+    *,
+    ddof: int = ...,
+    engine: str | Engine = ...,
+    device: str | None = ...,
+    dtype: str | None = ...,
+    full: Literal[True],
+) -> Result: ...
+def covariance(
+    data: Table,
+    *,
+    ddof: int = 1,
+    engine: str | Engine = "auto",
+    device: str | None = None,
+    dtype: str | None = None,
+    full: bool = False,
+) -> Table:
+    """Return the covariance matrix of the columns of `data`.
+
+    Parameters
+    ----------
+    data : array or DataFrame of numbers, of shape (rows, symbols); rows are bars
+    ddof : the divisor is ``rows - ddof``; 1 as in pandas
+    engine : "auto", "opencl", "numpy", "serial", or an engine that `open_engine` returned
+        By name, one engine is kept open for each thread.
+    device : which OpenCL device: an index of `mtbridge devices`, a part of a name, "gpu" or "cpu"
+    dtype : "float32" or "float64"; by default that of `data`, and float64 for all but float32
+        In float32 products are taken in float32, centring and sums stay in float64.
+    full : return a `Result`, which also has the counts, the engine, the device and the time
+
+    Returns
+    -------
+    DataFrame if `data` is one, else array; of shape (symbols, symbols), symmetric bit for bit
+        NaN everywhere if ``rows <= ddof``. A column that holds inf makes its own row and column NaN.
+
+    Raises
+    ------
+    MissingValueError
+        If there is a NaN.
+    InputError
+        If a column does not hold numbers.
+    DeviceError
+        If OpenCL is asked for and no device is usable.
+    """
+    X, labels = table(data, dtype=dtype)
+    result = operations.covariance(X, engine=opened(engine, device), ddof=ddof, symbols=names(labels))
+    return result if full else square(result, labels)
+
+
+@overload
+def correlation(
+    data: Table,
+    *,
+    engine: str | Engine = ...,
+    device: str | None = ...,
+    dtype: str | None = ...,
+    full: Literal[False] = ...,
+) -> Table: ...
+@overload
+def correlation(
+    data: Table,
+    *,
+    engine: str | Engine = ...,
+    device: str | None = ...,
+    dtype: str | None = ...,
+    full: Literal[True],
+) -> Result: ...
+def correlation(
+    data: Table,
+    *,
+    engine: str | Engine = "auto",
+    device: str | None = None,
+    dtype: str | None = None,
+    full: bool = False,
+) -> Table:
+    """Return the correlation matrix of the columns of `data`; parameters and errors as for `covariance`.
+
+    Never outside [-1, 1]; the diagonal is exactly 1, and NaN for a column that never changes or holds inf.
+    """
+    X, labels = table(data, dtype=dtype)
+    result = operations.correlation(X, engine=opened(engine, device), symbols=names(labels))
+    return result if full else square(result, labels)
+
+
+@overload
+def multiply(
+    A: Table,
+    B: Table,
+    *,
+    engine: str | Engine = ...,
+    device: str | None = ...,
+    dtype: str | None = ...,
+    full: Literal[False] = ...,
+) -> Table: ...
+@overload
+def multiply(
+    A: Table,
+    B: Table,
+    *,
+    engine: str | Engine = ...,
+    device: str | None = ...,
+    dtype: str | None = ...,
+    full: Literal[True],
+) -> Result: ...
+def multiply(
+    A: Table,
+    B: Table,
+    *,
+    engine: str | Engine = "auto",
+    device: str | None = None,
+    dtype: str | None = None,
+    full: bool = False,
+) -> Table:
+    """Return the matrix product of `A`, (rows, inner), and `B`, (inner, columns).
+
+    The error of an element is at most ``inner * eps * (|A| |B|)``, eps of the dtype. NaN and inf pass
+    through as in IEEE arithmetic. `engine`, `device`, `dtype` and `full` as for `covariance`; without
+    `dtype` the product is float32 only if both are.
+
+    Returns
+    -------
+    DataFrame with the rows of `A` and the columns of `B` if both are DataFrames, else array
+
+    Raises
+    ------
+    ShapeError
+        If the inner sizes differ, or the inner labels of two DataFrames do.
+    """
+    left, left_labels = table(A, name="A", dtype=dtype)
+    right, right_labels = table(B, name="B", dtype=dtype)
+    if left.dtype != right.dtype:
+        left, right = left.astype(np.float64), right.astype(np.float64)
+    if left_labels is not None and right_labels is not None and not left_labels.equals(B.index):
+        raise ShapeError("the columns of A and the rows of B have different labels; align them first.")
+    result = operations.multiply(left, right, engine=opened(engine, device))
+    if full:
+        return result
+    if left_labels is None or right_labels is None:
+        return result.matrix
+    return sys.modules["pandas"].DataFrame(result.matrix, index=A.index, columns=right_labels)
+
+
+def is_frame(data: Table) -> bool:
+    """Whether `data` is a pandas DataFrame."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(data, pandas.DataFrame)
+
+
+def table(data: Table, *, name: str = "data", dtype: str | None = None) -> tuple[Matrix, Any]:
+    """Return the numbers of `data` as a matrix, and its column labels, None for an array."""
+    if not is_frame(data):
+        return as_matrix(data, name=name, dtype=dtype), None
+    pandas = sys.modules["pandas"]
+    for label, kind in zip(data.columns, data.dtypes, strict=True):
+        if not pandas.api.types.is_numeric_dtype(kind) or pandas.api.types.is_complex_dtype(kind):
+            raise InputError(
+                f"column {label!r} of {name} holds {kind} values, not numbers; drop it or convert it first."
+            )
+    single = len(data.columns) > 0 and all(kind == np.float32 for kind in data.dtypes)
+    values = data.to_numpy(dtype=np.float32 if single else np.float64, na_value=np.nan)
+    return as_matrix(values, name=name, dtype=dtype), data.columns
+
+
+def names(labels: Any) -> tuple[str, ...] | None:
+    return None if labels is None else tuple(str(label) for label in labels)
+
+
+def square(result: Result, labels: Any) -> Table:
+    """Return the matrix of `result`, in a DataFrame if there are labels."""
+    if labels is None:
+        return result.matrix
+    return sys.modules["pandas"].DataFrame(result.matrix, index=labels, columns=labels)
+
+
+def opened(engine: str | Engine, device: str | None) -> Engine:
+    """Return `engine` itself, or the one of that name that this thread keeps open."""
+    if isinstance(engine, Engine):
+        return engine
+    kept: dict[tuple[str, str | None], Engine] = _mine.__dict__.setdefault("engines", {})
+    if (engine, device) not in kept:
+        kept[engine, device] = open_engine(engine, device=device)
+    return kept[engine, device]
