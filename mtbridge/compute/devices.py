@@ -206,7 +206,7 @@ def nothing_usable(seen: Survey) -> str:
     if seen.verdicts:
         first = seen.verdicts[0]
         return f"no OpenCL device works ({first.name}: {first.reason}); `mtbridge devices` tells more."
-    return "no OpenCL device was found; install a driver, or pip install 'mtbridge[cpu]' for one on the processor."
+    return "no OpenCL device was found; install a driver, or `pip install mtbridge[cpu]` for the processor."
 
 
 def load(verdict: Verdict) -> None:

@@ -14,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from mtbridge.compute.centre import centre
+from mtbridge.compute.device_matrix import DeviceMatrix
 from mtbridge.compute.moments import Moments
 from mtbridge.errors import ShapeError
 from mtbridge.matrix import Matrix
@@ -71,7 +72,8 @@ class Engine(ABC):
         if Y is not None:
             if X.shape[-2] != Y.shape[-2]:
                 raise ShapeError(f"X has {X.shape[-2]} rows but Y has {Y.shape[-2]}; they must be equal.")
-            return self.multiply(np.swapaxes(X, -1, -2), Y)
+            turned = X.transposed if isinstance(X, DeviceMatrix) else np.swapaxes(X, -1, -2)
+            return self.multiply(turned, Y)
         if X.ndim == 2:
             return self._gram(X, wide=False)
         out = np.empty((*X.shape[:-2], X.shape[-1], X.shape[-1]), X.dtype)
@@ -101,7 +103,8 @@ class Engine(ABC):
         """Return an uploaded matrix as an array."""
         return np.asarray(X)
 
-    def close(self) -> None:
+    # an engine on the host has nothing to release
+    def close(self) -> None:  # noqa: B027
         """Release the device; may be called twice."""
 
     @abstractmethod

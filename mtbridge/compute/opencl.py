@@ -157,7 +157,7 @@ class Device:
     def send(self, slot: str, array: Matrix) -> Any:
         """Return a buffer with the bytes of `array`, which is contiguous and stays alive until `receive`.
 
-        A CPU device reads the array where it lies, if it lies on a boundary of ALIGNMENT; else it is copied once.
+        A CPU device reads the array where it lies if that is a boundary of ALIGNMENT; else it is copied.
         """
         if self.host_memory and array.ctypes.data % ALIGNMENT == 0 and array.size:
             flags = cl.mem_flags.READ_ONLY | cl.mem_flags.USE_HOST_PTR
@@ -192,8 +192,34 @@ class Device:
                 cl.enqueue_copy(self._queue, array, source)
         return array
 
+    def allocate(self, size: int) -> Any:
+        """Return a new buffer of `size` bytes, freed when it is no longer held."""
+        with failures_named(f"a buffer of {size} bytes on {self.name}"):
+            return cl.Buffer(self._context, cl.mem_flags.READ_WRITE, max(size, 1))
+
+    def uploaded(self, array: Matrix) -> Any:
+        """Return a new buffer with a copy of the C-ordered `array`."""
+        buffer = self.allocate(array.nbytes)
+        if array.size:
+            with failures_named(f"copying to {self.name}"):
+                cl.enqueue_copy(self._queue, buffer, array)
+        return buffer
+
+    def downloaded(self, buffer: Any, shape: tuple[int, int], dtype: np.dtype[Any]) -> Matrix:
+        """Return the C-ordered array of `shape` that `buffer` holds."""
+        array = aligned_empty(shape, dtype)
+        if array.size:
+            with failures_named(f"reading from {self.name}"):
+                cl.enqueue_copy(self._queue, array, buffer)
+        return array
+
+    def finish(self) -> None:
+        """Wait until everything queued is done."""
+        with failures_named(f"work on {self.name}"):
+            self._queue.finish()
+
     def run(self, kernel: Any, groups: tuple[int, ...], local: tuple[int, ...], *arguments: Any) -> None:
-        """Queue `kernel` on `groups` work-groups of `local` items; buffers and numpy scalars are its arguments."""
+        """Queue `kernel` on `groups` work-groups of `local` items, with buffers and numpy scalars."""
         with failures_named(f"{kernel.function_name} on {self.name}"):
             kernel.set_args(*arguments)
             cl.enqueue_nd_range_kernel(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from mtbridge.compute import devices
+from mtbridge.compute.device_matrix import DeviceMatrix
 from mtbridge.compute.engine import Engine
 from mtbridge.compute.forms import WIDE_SUM, Form, packed_form, tiled_form, upper_triangle, whole_grid
 from mtbridge.errors import DeviceError
@@ -15,6 +16,8 @@ from mtbridge.matrix import DTYPES, Matrix
 
 if TYPE_CHECKING:
     from mtbridge.compute.opencl import Device
+
+Operand: TypeAlias = Matrix | DeviceMatrix
 
 INNER_STEP = 128
 MIRROR_SIDE, MIRROR_DOWN = 32, 8
@@ -77,17 +80,44 @@ class OpenCLEngine(Engine):
     def close(self) -> None:
         self._device.close()
 
-    def _form(self, X: Matrix) -> Form:
+    def upload(self, X: Matrix) -> DeviceMatrix:
+        """Return a copy of `X` on the device, for `multiply`, `gram` and `download` of this engine."""
+        held = contiguous(X)
+        flat = held if held.flags.c_contiguous else held.T
+        return DeviceMatrix(self._device.uploaded(flat), X.shape, X.dtype, element_steps(held))
+
+    def download(self, X: DeviceMatrix) -> Matrix:
+        """Return an uploaded or computed matrix as an array."""
+        rows, columns = X.shape
+        if X.steps[1] == 1:
+            return self._device.downloaded(X.buffer, (rows, columns), X.dtype)
+        return self._device.downloaded(X.buffer, (columns, rows), X.dtype).T
+
+    def finish(self) -> None:
+        """Wait until everything queued on the device is done."""
+        self._device.finish()
+
+    def _form(self, X: Operand) -> Form:
         if X.dtype == np.float64 and not self._device.fp64:
             raise DeviceError(
                 f"{self.device} has no float64; use --dtype float32, or --engine numpy for float64."
             )
         return self._forms[X.dtype.name]
 
-    def _product(self, A: Matrix, B: Matrix) -> Matrix:
+    def _product(self, A: Operand, B: Operand) -> Any:
+        if isinstance(A, DeviceMatrix) or isinstance(B, DeviceMatrix):
+            shape = (A.shape[0], B.shape[1])
+            target = self._device.allocate(shape[0] * shape[1] * A.itemsize)
+            self._queue_product(self._form(A), A, B, A.dtype, target)
+            return DeviceMatrix(target, shape, A.dtype, (shape[1], 1))
         return self._product_in_blocks(A, B, A.dtype)
 
-    def _gram(self, X: Matrix, *, wide: bool) -> Matrix:
+    def _gram(self, X: Operand, *, wide: bool) -> Any:
+        if isinstance(X, DeviceMatrix):
+            columns = X.shape[1]
+            target = self._device.allocate(columns * columns * X.itemsize)
+            self._queue_gram(self._form(X), X, X.dtype, target)
+            return DeviceMatrix(target, (columns, columns), X.dtype, (columns, 1))
         total = np.dtype(np.float64) if wide else X.dtype
         if total != X.dtype and not self._device.fp64:
             parts = (
@@ -150,29 +180,33 @@ class OpenCLEngine(Engine):
         (rows, inner), columns = A.shape, B.shape[1]
         if not rows or not columns or not inner:
             return np.zeros((rows, columns), total)
-        left, right = contiguous(A), contiguous(B)
-        packed_left, depth = self._pack(form, "left", left.T, form.left)
-        packed_right, _ = self._pack(form, "right", right, form.right)
         target, out = self._device.result("product", (rows, columns), total)
-        kernel = self._device.kernel(
-            "multiply", (*form.headers, f"multiply/{form.file}.cl"), bits(form, A.dtype, total)
-        )
-        grid = whole_grid(rows, columns, (form.rows, form.columns))
-        blocks = self._device.constant("blocks", grid)
-        sizes = (np.int32(rows), np.int32(columns), np.int32(depth), np.int32(columns))
-        self._device.run(
-            kernel, (len(grid),), (form.group,), packed_left, packed_right, target, *sizes, blocks
-        )
+        self._queue_product(form, contiguous(A), contiguous(B), total, target)
         return self._device.receive(target, out)
 
     def _gram_block(self, form: Form, X: Matrix, total: np.dtype[Any]) -> Matrix:
         rows, columns = X.shape
         if not rows or not columns:
             return np.zeros((columns, columns), total)
-        source = contiguous(X)
-        panels, depth = self._pack(form, "right", source, form.right)
         target, out = self._device.result("product", (columns, columns), total)
-        defines = {**bits(form, X.dtype, total), "LEFT_PANEL": form.right}
+        self._queue_gram(form, contiguous(X), total, target)
+        return self._device.receive(target, out)
+
+    def _queue_product(self, form: Form, A: Operand, B: Operand, total: np.dtype[Any], target: Any) -> None:
+        rows, columns = A.shape[0], B.shape[1]
+        left, depth = self._pack(form, "left", transposed(A), form.left)
+        right, _ = self._pack(form, "right", B, form.right)
+        files = (*form.headers, f"multiply/{form.file}.cl")
+        kernel = self._device.kernel("multiply", files, macros(form, A.dtype, total))
+        grid = whole_grid(rows, columns, (form.rows, form.columns))
+        blocks = self._device.constant("blocks", grid)
+        sizes = (np.int32(rows), np.int32(columns), np.int32(depth), np.int32(columns))
+        self._device.run(kernel, (len(grid),), (form.group,), left, right, target, *sizes, blocks)
+
+    def _queue_gram(self, form: Form, X: Operand, total: np.dtype[Any], target: Any) -> None:
+        columns = X.shape[1]
+        panels, depth = self._pack(form, "right", X, form.right)
+        defines = {**macros(form, X.dtype, total), "LEFT_PANEL": form.right}
         kernel = self._device.kernel("gram", (*form.headers, f"gram/{form.file}.cl"), defines)
         grid = upper_triangle(columns, (form.rows, form.columns))
         blocks = self._device.constant("triangle", grid)
@@ -180,7 +214,6 @@ class OpenCLEngine(Engine):
         self._device.run(kernel, (len(grid),), (form.group,), panels, target, *sizes, blocks)
         if not form.mirrors:
             self._mirror(target, columns, total)
-        return self._device.receive(target, out)
 
     def _mirror(self, target: Any, columns: int, total: np.dtype[Any]) -> None:
         size = 8 * total.itemsize
@@ -190,13 +223,16 @@ class OpenCLEngine(Engine):
         local = (MIRROR_SIDE, MIRROR_DOWN)
         self._device.run(kernel, (len(grid), 1), local, target, np.int32(columns), np.int32(columns), blocks)
 
-    def _pack(self, form: Form, slot: str, X: Matrix, panel: int) -> tuple[Any, int]:
+    def _pack(self, form: Form, slot: str, X: Operand, panel: int) -> tuple[Any, int]:
         """Pack `X`, (inner, strips), contiguous in either order; return panels and the padded inner size."""
         inner, strips = X.shape
         depth = -(-inner // form.inner) * form.inner
         panels = -(-strips // panel)
-        flat = X if X.flags.c_contiguous else X.T
-        source = self._device.send(f"{slot} source", flat)
+        if isinstance(X, DeviceMatrix):
+            source, steps = X.buffer, X.steps
+        else:
+            source = self._device.send(f"{slot} source", X if X.flags.c_contiguous else X.T)
+            steps = element_steps(X)
         packed = self._device.buffer(f"{slot} panels", panels * panel * depth * X.itemsize)
         defines = {
             "REAL_BITS": 8 * X.itemsize,
@@ -205,32 +241,32 @@ class OpenCLEngine(Engine):
             "INNER_STEP": INNER_STEP,
         }
         kernel = self._device.kernel("pack", ("multiply/pack.cl",), defines)
-        strides = (np.int64(X.strides[0] // X.itemsize), np.int64(X.strides[1] // X.itemsize))
-        self._device.run(
-            kernel,
-            (panels, -(-depth // INNER_STEP)),
-            (form.lanes, 1),
-            source,
-            packed,
-            np.int32(strips),
-            np.int32(inner),
-            np.int32(depth),
-            *strides,
-        )
+        sizes = (np.int32(strips), np.int32(inner), np.int32(depth), np.int64(steps[0]), np.int64(steps[1]))
+        groups = (panels, -(-depth // INNER_STEP))
+        self._device.run(kernel, groups, (form.lanes, 1), source, packed, *sizes)
         return packed, depth
 
 
-def bits(form: Form, dtype: np.dtype[Any], total: np.dtype[Any]) -> dict[str, int]:
+def macros(form: Form, dtype: np.dtype[Any], total: np.dtype[Any]) -> dict[str, int]:
     """The macros of a product of `dtype` summed in `total`."""
-    macros = {**form.defines, "REAL_BITS": 8 * dtype.itemsize, "SUM_BITS": 8 * total.itemsize}
+    defines = {**form.defines, "REAL_BITS": 8 * dtype.itemsize, "SUM_BITS": 8 * total.itemsize}
     if total != dtype:
-        macros["BLOCK_INNER"] = WIDE_SUM
-    return macros
+        defines["BLOCK_INNER"] = WIDE_SUM
+    return defines
 
 
 def contiguous(X: Matrix) -> Matrix:
     """Return `X` contiguous in C or Fortran order, copied only if it is neither."""
     return X if X.flags.c_contiguous or X.flags.f_contiguous else np.ascontiguousarray(X)
+
+
+def transposed(X: Operand) -> Operand:
+    return X.transposed if isinstance(X, DeviceMatrix) else X.T
+
+
+def element_steps(X: Matrix) -> tuple[int, int]:
+    """Elements from one row to the next, and from one column to the next, of a contiguous matrix."""
+    return (X.shape[1], 1) if X.flags.c_contiguous else (1, X.shape[0])
 
 
 def spans(size: int, step: int) -> Iterator[slice]:
