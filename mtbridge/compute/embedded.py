@@ -77,6 +77,9 @@ def prepare(linker: str) -> None:
     """Set up the environment in which the runtimes are loaded; `linker` is "system" or "ziglang"."""
     if linker == "ziglang":
         wrap_linker()
+    if sys.platform == "linux" and platform.machine() == "x86_64":
+        # PoCL's own cache may not tell two names of the processor apart
+        os.environ.setdefault("POCL_CACHE_DIR", str(cache_folder() / f"pocl-{processor_name()}"))
     if sys.platform == "win32":
         library = Path(sys.prefix) / "Library" / "bin" / "intelocl64.dll"
         if library.exists():

@@ -1,0 +1,115 @@
+"""Write the pages of docs/ that are made from the code and from benchmarks/results.
+
+    python docs/generate.py            write docs/cli.md, docs/errors.md and docs/performance.md
+    python docs/generate.py --check    exit with 1 where one of them is out of date
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+# the width at which help is laid out must not depend on who runs this
+os.environ.update(COLUMNS="100", TERMINAL_WIDTH="100", NO_COLOR="1")
+os.environ.pop("FORCE_COLOR", None)
+
+import click
+import typer
+
+from mtbridge import errors
+from mtbridge.cli import app
+
+DOCS = Path(__file__).resolve().parent
+RESULTS = DOCS.parent / "benchmarks" / "results"
+
+
+def cli_page() -> str:
+    """The help of every command."""
+    lines = ["# Commands", "", "Made by docs/generate.py from the commands themselves.", ""]
+    root = typer.main.get_command(app)
+
+    def add(command: Any, path: str, parent: click.Context | None) -> None:
+        context = command.make_context(path, [], parent=parent, resilient_parsing=True)
+        context.info_name = path if parent is None else path.rsplit(" ", 1)[1]
+        context.terminal_width = context.max_content_width = 100
+        lines.extend([f"## {path}", "", "```text", command.get_help(context).rstrip(), "```", ""])
+        for name in getattr(command, "commands", {}):
+            add(command.commands[name], f"{path} {name}", context)
+
+    add(root, "mtbridge", None)
+    return "\n".join(lines)
+
+
+def errors_page() -> str:
+    """The tree of errors, and the statuses of the worker."""
+    from mtbridge.wire import Status
+
+    tree = inspect.getdoc(errors) or ""
+    lines = ["# Errors", "", "Made by docs/generate.py from mtbridge/errors.py and the protocol's statuses.", ""]
+    lines += ["## In Python", "", "```text", tree.split("\n\n", 1)[1].split("\n\n")[0], "```", ""]
+    lines += ["On the command line each is one sentence on stderr and exit code 1.", ""]
+    lines += ["## Statuses of a worker's reply", "", "| status | name |", "|---|---|"]
+    lines += [f"| {status.value} | {status.name.lower()} |" for status in Status]
+    lines += ["", "What each means is said in [protocol.md](protocol.md).", ""]
+    return "\n".join(lines)
+
+
+def performance_page() -> str:
+    """One table for each file in benchmarks/results."""
+    lines = [
+        "# Performance",
+        "",
+        "Made by docs/generate.py from benchmarks/results. A ratio is the peer's time divided by ours in the same run, so",
+        "above 1 is faster. Times are medians, with copies and packing counted; GFLOP/s of X'X count one triangle. The error is",
+        "the largest of the checked elements, as a share of the product of absolute values.",
+        "",
+    ]
+    for path in sorted(RESULTS.glob("*.json")):
+        result = json.loads(path.read_text(encoding="utf-8"))
+        machine = result["machine"]
+        lines += [f"## {path.stem}", ""]
+        versions = ", ".join(f"{name} {version}" for name, version in machine["packages"].items())
+        lines += [f"{machine['processor']}, {machine['cores']} cores, {machine['time'][:10]}; {versions}.", ""]
+        lines += ["| case | dtype | contender | device | median ms | GFLOP/s | error | ratio to |", "|" + "---|" * 8]
+        for row in result["rows"]:
+            lines.append(performance_row(row))
+        lines.append("")
+    return "\n".join(lines)
+
+
+def performance_row(row: dict[str, Any]) -> str:
+    if row["median_s"] is None:
+        return f"| {row['case']} | {row['dtype']} | {row['contender']} | | not run | | | {row['note']} |"
+    speed = "" if row["gflops"] is None else f"{row['gflops']:.1f}"
+    error = "" if row["error"] is None else f"{row['error']:.0e}"
+    ratios = ", ".join(f"{peer} {ratio:.2f}" for peer, ratio in row["versus"].items())
+    note = f" ({row['note']})" if row["note"] else ""
+    return (
+        f"| {row['case']} | {row['dtype']} | {row['contender']} | {row['device']} | {1e3 * row['median_s']:.3f} "
+        f"| {speed} | {error} | {ratios}{note} |"
+    )
+
+
+PAGES = {"cli.md": cli_page, "errors.md": errors_page, "performance.md": performance_page}
+
+
+def main() -> int:
+    stale = []
+    for name, page in PAGES.items():
+        path, text = DOCS / name, page().rstrip() + "\n"
+        if "--check" in sys.argv[1:]:
+            if not path.exists() or path.read_text(encoding="utf-8") != text:
+                stale.append(name)
+        else:
+            path.write_text(text, encoding="utf-8")
+    if stale:
+        print(f"out of date: {', '.join(stale)}; run python docs/generate.py", file=sys.stderr)
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,160 @@
+"""Prices to returns: first the rows that all symbols share, then the change from one such row to the next.
+
+The order matters. Returns taken in each file before the join would span different times in different columns:
+a symbol that misses a bar has a return over two bars where the others have one, and the pair no longer fits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from mtbridge.errors import OptionError, PriceFileError
+from mtbridge.history.prices import Prices
+
+RETURNS = ("log", "simple", "difference", "none")
+_MOST_RANGES = 24
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Panel:
+    """What goes into a covariance.
+
+    Attributes
+    ----------
+    frame : float64 frame of shape (rows, symbols), oldest row first, without NaN
+        Returns, or prices when `returns` is "none". A row's time is that of the later of its two prices.
+    returns : "log", "simple", "difference" or "none"
+    kept : times that had a price of every symbol
+    dropped : times that had not
+    notes : sentences for people
+    """
+
+    frame: pd.DataFrame
+    returns: str
+    kept: int
+    dropped: int
+    notes: tuple[str, ...]
+
+
+def prepare(prices: Prices, *, returns: str = "log") -> Panel:
+    """Return the panel of `prices`: complete rows, then returns of the chosen kind.
+
+    Raises
+    ------
+    PriceFileError
+        If the symbols share no time, fewer than 2 rows are left, or a price does not allow the return.
+    OptionError
+        If `returns` is not one of "log", "simple", "difference" and "none".
+    """
+    _check_kind(returns)
+    complete, dropped = complete_rows(prices.frame)
+    changes = _returns(complete, returns)
+    if len(changes) < 2:
+        what = "price" if returns == "none" else f"{returns} return"
+        raise PriceFileError(
+            f"Complete rows of prices: {len(complete)}, rows of {what}s made of them: {len(changes)}; at "
+            "least 2 are needed, so give a longer history or fewer symbols."
+        )
+    notes = list(prices.notes)
+    if dropped:
+        notes.append(_drop_note(prices.frame, len(complete), dropped))
+    if returns == "none":
+        notes.append(
+            "Price levels are used as they are, and prices that merely trend look correlated; log returns "
+            "are the usual choice."
+        )
+    return Panel(changes, returns, len(complete), dropped, tuple(notes))
+
+
+def complete_rows(frame: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+    """Return the rows in which every symbol has a price, and how many rows were dropped.
+
+    Raises
+    ------
+    PriceFileError
+        If no row is complete; the message has each symbol's own range.
+    """
+    complete = ~np.isnan(frame.to_numpy()).any(axis=1)
+    if not complete.any():
+        raise PriceFileError(
+            f"No time has a price of all {frame.shape[1]} symbols ({_ranges(frame)}); choose symbols or "
+            "files that overlap."
+        )
+    dropped = len(frame) - int(complete.sum())
+    return (frame[complete] if dropped else frame), dropped
+
+
+def returns(frame: pd.DataFrame, kind: str = "log") -> pd.DataFrame:
+    """Return the change of each row from the one before, one row fewer than `frame` has.
+
+    Parameters
+    ----------
+    frame : prices of shape (rows, symbols), oldest row first; NaN gives NaN
+    kind : str
+        "log" is log(p / p before), "simple" is p / p before - 1, "difference" is p - p before, and "none" is
+        `frame` itself, all its rows.
+
+    Raises
+    ------
+    PriceFileError
+        For log, if a price is zero or negative; for simple, if one that is divided by is zero.
+    OptionError
+        If `kind` is none of these.
+    """
+    _check_kind(kind)
+    return _returns(frame, kind)
+
+
+def _returns(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
+    if kind == "none":
+        return frame
+    prices = frame.to_numpy(dtype=np.float64)
+    before, after = prices[:-1], prices[1:]
+    if kind == "log":
+        _refuse(frame, prices <= 0, "a log return needs prices above zero; use simple or difference returns")
+        changes = np.log(after / before)
+    elif kind == "simple":
+        _refuse(frame, before == 0, "a simple return cannot be taken from zero; use difference returns")
+        changes = after / before - 1
+    else:
+        changes = after - before
+    return pd.DataFrame(changes, index=frame.index[1:], columns=frame.columns)
+
+
+def _check_kind(kind: str) -> None:
+    if kind not in RETURNS:
+        raise OptionError(f"returns {kind!r} is not one of {', '.join(RETURNS)}.")
+
+
+def _refuse(frame: pd.DataFrame, wrong: NDArray[np.bool_], why: str) -> None:
+    """Raise the error of the first cell, in time, that is wrong."""
+    if wrong.any():
+        row, column = map(int, np.argwhere(wrong)[0])
+        price = float(frame.to_numpy()[row, column])
+        raise PriceFileError(
+            f"The price of {frame.columns[column]!s} at {frame.index[row]!s} is {price:g}: {why}."
+        )
+
+
+def _drop_note(frame: pd.DataFrame, kept: int, dropped: int) -> str:
+    missing = np.isnan(frame.to_numpy()).sum(axis=0)
+    worst = int(missing.argmax())
+    return (
+        f"{kept:,} of {len(frame):,} times have a price of every symbol; {dropped:,} were dropped "
+        f"({frame.columns[worst]} lacks {missing[worst]:,})."
+    )
+
+
+def _ranges(frame: pd.DataFrame) -> str:
+    """Return each symbol's first and last time, those without a price first."""
+    spans: list[tuple[int, str]] = []
+    for name in frame.columns:
+        first, last = frame[name].first_valid_index(), frame[name].last_valid_index()
+        spans.append((0, f"{name!s} has none") if first is None else (1, f"{name!s} {first!s} to {last!s}"))
+    listed = [text for _, text in sorted(spans, key=lambda span: span[0])]
+    more = f"; and {len(listed) - _MOST_RANGES} more" if len(listed) > _MOST_RANGES else ""
+    return "; ".join(listed[:_MOST_RANGES]) + more

@@ -1,0 +1,62 @@
+"""The one way that mtbridge writes a file: whole, or not at all.
+
+Whoever reads the destination sees the old content or the new one, never half of either: the work goes to a
+temporary file beside the destination, which is renamed over it when everything has been written.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from mtbridge.errors import InputError
+
+
+@contextmanager
+def replace_file(path: str | Path) -> Iterator[Path]:
+    """Yield a temporary path to write to; it becomes `path` when the block ends without an error.
+
+    The temporary file lies in the folder of `path` (a rename does not cross file systems) and keeps its
+    suffix, by which writers such as ``numpy.savez`` choose what to do. When the block raises, it is removed
+    and `path` is as it was. A symbolic link is followed: its target is replaced, the link stays. A device or
+    a pipe (``/dev/stdout``) cannot be renamed over, so it is yielded itself.
+
+    Parameters
+    ----------
+    path : where the finished file shall be
+
+    Raises
+    ------
+    InputError
+        If the folder does not exist or may not be written to, or `path` is a folder.
+
+    Examples
+    --------
+    >>> with replace_file("matrix.csv") as temporary:  # doctest: +SKIP
+    ...     frame.to_csv(temporary)
+    """
+    destination = Path(os.path.realpath(path))
+    if destination.is_dir():
+        raise InputError(f"{path} is a folder; give the name of a file to write.")
+    if destination.exists() and not destination.is_file():
+        yield destination
+        return
+    if not destination.parent.is_dir():
+        raise InputError(
+            f"{path} cannot be written: the folder {destination.parent} does not exist; make it first."
+        )
+    temporary = destination.with_name(f".{destination.stem}.{secrets.token_hex(4)}{destination.suffix}")
+    try:
+        yield temporary
+        temporary.replace(destination)
+    except PermissionError as error:
+        raise InputError(
+            f"{path} cannot be written ({error.strerror or error}); choose another folder, or close the file "
+            "where it is open."
+        ) from error
+    finally:
+        # after a successful rename there is nothing left to remove
+        temporary.unlink(missing_ok=True)
