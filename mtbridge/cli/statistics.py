@@ -22,7 +22,7 @@ from mtbridge.cli.say import note
 from mtbridge.errors import InputError
 
 PathsArgument = Annotated[
-    list[str], typer.Argument(help="Price files, folders or patterns.", metavar="PATHS...")
+    list[str], typer.Argument(help="Price files, folders or patterns.", metavar="PATHS")
 ]
 ReturnsOption = Annotated[
     Returns, typer.Option("--returns", help="What is taken of the prices; none uses their levels.")
