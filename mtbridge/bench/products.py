@@ -11,12 +11,13 @@ import numpy as np
 
 from mtbridge.bench.measure import interleaved, spread
 from mtbridge.compute import Engine, open_engine
+from mtbridge.compute.serial import SerialEngine
 from mtbridge.errors import DeviceError
 from mtbridge.matrix import DTYPES, Matrix
 
 Say = Callable[[str], None]
-# The serial loop is the baseline; past this size it would take longer than all else together.
-LARGEST_SERIAL = 1000
+# The serial loop is the baseline; past these sizes it would take longer than all else together.
+LARGEST_COMPILED, LARGEST_PLAIN = 1000, 128
 # Rows of the result that are compared with a float64 (float32 work) or long double (float64 work) reference
 CHECKED_ROWS = 16
 
@@ -64,8 +65,8 @@ def _case(
     notes = dict(missing)
     works: dict[str, Callable[[], Matrix]] = {}
     for name, engine in engines.items():
-        if name == "serial" and size > LARGEST_SERIAL:
-            notes[name] = f"not run past N = {LARGEST_SERIAL}"
+        if isinstance(engine, SerialEngine) and size > largest(engine):
+            notes[name] = f"not run past N = {largest(engine)} ({engine.device})"
         else:
             works[name] = _engine_work(operation, engine, A, B)
     works["openblas"] = (lambda: A.T @ A) if operation == "gram" else (lambda: A @ B)
@@ -102,6 +103,10 @@ def _case(
             }
         )
     return rows
+
+
+def largest(engine: SerialEngine) -> int:
+    return LARGEST_COMPILED if engine.compiled else LARGEST_PLAIN
 
 
 def _engine_work(operation: str, engine: Engine, A: Matrix, B: Matrix) -> Callable[[], Matrix]:

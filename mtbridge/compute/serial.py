@@ -39,12 +39,13 @@ def gram_loop(X: Matrix, _unused: Matrix, C: Matrix) -> None:
 
 
 class SerialEngine(Engine):
-    """Three plain loops."""
+    """Three plain loops; `compiled` where numba is installed, else some hundred times as slow."""
 
     name = "serial"
 
     def __init__(self) -> None:
-        self.multiply_loop, self.gram_loop, how = compiled_loops()
+        self.multiply_loop, self.gram_loop, self.compiled = compiled_loops()
+        how = "numba, not vectorised" if self.compiled else "plain Python"
         self.device = f"{platform.processor() or platform.machine() or 'host'}, one thread, {how}"
 
     def _product(self, A: Matrix, B: Matrix) -> Matrix:
@@ -62,13 +63,13 @@ class SerialEngine(Engine):
 
 
 @cache
-def compiled_loops() -> tuple[Loop, Loop, str]:
-    """The two loops and how they run, compiled once a process."""
+def compiled_loops() -> tuple[Loop, Loop, bool]:
+    """The two loops, and whether numba compiled them; once a process."""
     try:
         import numba
         from numba.core import config
     except ImportError:
-        return multiply_loop, gram_loop, "plain Python"
+        return multiply_loop, gram_loop, False
     names = ("NUMBA_LOOP_VECTORIZE", "NUMBA_SLP_VECTORIZE")
     before = {name: os.environ.get(name) for name in names}
     try:
@@ -89,4 +90,4 @@ def compiled_loops() -> tuple[Loop, Loop, str]:
             else:
                 os.environ[name] = value
         config.reload_config()  # type: ignore[no-untyped-call]
-    return loops[0], loops[1], "numba, not vectorised"
+    return loops[0], loops[1], True
