@@ -2,8 +2,8 @@
 
     python benchmarks/resident_products.py OUT.json
 
-Everything after the input is on the device is counted: packing, the product, the mirror. First each shape's
-answer is compared with a float64 reference on awkward sizes, then with torch's float64 product at full size.
+Everything after the input is on the device is counted: packing, the product, the mirror. First answers are
+compared with a wider reference on awkward sizes, then with float64 products of torch at full size.
 A row has the shape of `mtbridge bench`; torch is left out where it, or its device, is not there.
 """
 
@@ -18,112 +18,127 @@ from typing import Any
 
 import numpy as np
 
-from mtbridge.bench.report import table, write_json
+from mtbridge.bench.report import Row, table, write_json
 from mtbridge.compute import operations
 from mtbridge.compute.opencl_engine import OpenCLEngine, open_opencl
 
 AWKWARD = ((1, 1, 1), (2, 3, 1), (31, 37, 11), (127, 129, 65), (255, 257, 129), (1000, 7, 1000), (7, 1000, 7))
 SIZES = (1000, 2048, 4096, 8192)
-ROUNDS = 7
+WARM_UPS, ROUNDS = 3, 9
+CENTRE = 1000
 
 
-def check(engine: OpenCLEngine) -> None:
-    """Compare with float64 (float32 work) or long double (float64 work); raise where a bound is passed."""
+def check(engine: OpenCLEngine, rows: int, inner: int, columns: int, dtype: type[Any]) -> None:
+    """Compare one size's answers with float64 (float32 work) or long double (float64 work).
+
+    Raises
+    ------
+    ArithmeticError
+        If an error passes ``terms * eps * (|A| |B|)``, a gram is not symmetric, or a correlation is wrong.
+    """
     random = np.random.default_rng(1)
-    for rows, inner, columns in AWKWARD:
-        for dtype, wide in ((np.float32, np.float64), (np.float64, np.longdouble)):
-            A = random.standard_normal((rows, inner)).astype(dtype)
-            B = random.standard_normal((inner, columns)).astype(dtype)
-            for left in (A, np.asfortranarray(A)):
-                bound = inner * np.finfo(dtype).eps * (np.abs(A).astype(wide) @ np.abs(B).astype(wide))
-                error = np.abs(engine.multiply(left, B) - A.astype(wide) @ B.astype(wide))
-                assert (error <= bound).all(), (rows, inner, columns, dtype)
-                bound = rows * np.finfo(dtype).eps * (np.abs(A.T).astype(wide) @ np.abs(A).astype(wide))
-                gram = engine.gram(left)
-                assert (np.abs(gram - A.T.astype(wide) @ A.astype(wide)) <= bound).all(), (rows, inner, dtype)
-                assert (gram == gram.T).all()
-            if rows > 2:
-                level = A * dtype(1e-3) + dtype(1e5)
-                found = operations.correlation(level, engine=engine).matrix
-                exact = np.corrcoef(level.astype(np.float64), rowvar=False)
-                assert np.allclose(found, exact, rtol=0, atol=1e-6, equal_nan=True)
-    print("awkward sizes agree", flush=True)
+    wide = np.float64 if dtype is np.float32 else np.longdouble
+    A: Any = random.standard_normal((rows, inner)).astype(dtype)
+    B: Any = random.standard_normal((inner, columns)).astype(dtype)
+    exact, size = A.astype(wide) @ B.astype(wide), np.abs(A).astype(wide) @ np.abs(B).astype(wide)
+    square, weight = A.T.astype(wide) @ A.astype(wide), np.abs(A.T).astype(wide) @ np.abs(A).astype(wide)
+    eps = np.finfo(dtype).eps
+    for left in (A, np.asfortranarray(A)):
+        gram = engine.gram(left)
+        level = left + dtype(CENTRE)
+        checks = {
+            "multiply": (np.abs(engine.multiply(left, B) - exact) <= inner * eps * size).all(),
+            "gram": (np.abs(gram - square) <= rows * eps * weight).all(),
+            "symmetry": np.array_equal(gram, gram.T),
+            # with one row there is none, and numpy warns where it says so
+            "correlation": rows < 2
+            or np.allclose(
+                operations.correlation(level, engine=engine).matrix,
+                np.corrcoef(level.astype(np.float64), rowvar=False),
+                rtol=0,
+                atol=1e-6,
+            ),
+        }
+        wrong = [name for name, holds in checks.items() if not holds]
+        if wrong:
+            raise ArithmeticError(f"{', '.join(wrong)} wrong at {rows}x{inner}x{columns} {dtype.__name__}")
 
 
 def seconds(work: Callable[[], object], finish: Callable[[], object]) -> list[float]:
-    """Return wall seconds of `ROUNDS` calls, each waited for, after two that warm up."""
+    """Return wall seconds of `ROUNDS` calls, each waited for, after some that warm up."""
     times = []
-    for _ in range(ROUNDS + 2):
+    for _ in range(WARM_UPS + ROUNDS):
         finish()
         start = time.perf_counter()
         work()
         finish()
         times.append(time.perf_counter() - start)
-    return times[2:]
+    return times[WARM_UPS:]
 
 
-def case(engine: OpenCLEngine, operation: str, size: int, dtype: str, torch: Any) -> list[dict[str, Any]]:
+def case(engine: OpenCLEngine, operation: str, size: int, dtype: str, torch: Any) -> list[Row]:
+    """Return the rows of one operation at one size: ours and, with torch, cuBLAS."""
     random = np.random.default_rng(size)
     A, B = (random.standard_normal((size, size)).astype(dtype) for _ in range(2))
-    a, b = engine.upload(A), engine.upload(B)
-    work = (lambda: engine.gram(a)) if operation == "gram" else (lambda: engine.multiply(a, b))
-    ours = seconds(work, engine.finish)
-    found = engine.download(work())
-    found_error, peer_times = None, None
-    if torch is not None:
-        ta, tb = torch.from_numpy(A).cuda(), torch.from_numpy(B).cuda()
-        peer = (lambda: ta.T @ ta) if operation == "gram" else (lambda: ta @ tb)
-        peer_times = seconds(peer, torch.cuda.synchronize)
-        left, right = (ta.T if operation == "gram" else ta), (ta if operation == "gram" else tb)
-        exact = left.double() @ right.double()
-        scale = left.double().abs() @ right.double().abs()
-        error = ((torch.from_numpy(found).cuda().double() - exact).abs() / scale).max()
-        found_error = float(error)
-    flops = size**3 * (1 if operation == "gram" else 2)
-    shape = f"{size}x{size}" if operation == "gram" else f"{size}x{size}x{size}"
-    rows = []
-    for name, times in (("opencl", ours), ("cublas", peer_times)):
-        if times is None:
-            continue
-        median = statistics.median(times)
-        versus = {}
-        if name == "opencl" and peer_times is not None:
-            versus = {"cublas": statistics.median(peer_times) / median}
-        rows.append(
-            {
-                "case": f"{operation} {shape}",
-                "dtype": dtype,
-                "contender": name,
-                "device": engine.device,
-                "threads": None,
-                "median_s": median,
-                "spread_s": (max(times) - min(times)) / 2,
-                "gflops": flops / median / 1e9,
-                "error": found_error if name == "opencl" else None,
-                "note": "resident, tiled form" if name == "opencl" else "torch matmul, N^3 flops counted for gram",
-                "versus": versus,
-            }
-        )
-    return rows
+    a: Any = engine.upload(A)
+    b: Any = engine.upload(B)
+    gram = operation == "gram"
+    row = {
+        "case": f"gram {size}x{size}" if gram else f"multiply {size}x{size}x{size}",
+        "dtype": dtype,
+        "device": engine.device,
+        "threads": None,
+    }
+    flops = size**3 * (1 if gram else 2)
+
+    def ours() -> Any:
+        return engine.gram(a) if gram else engine.multiply(a, b)
+
+    mine = measured(seconds(ours, engine.finish), flops)
+    mine |= {"contender": "opencl", "error": None, "note": "resident", "versus": {}}
+    if torch is None:
+        return [row | mine]
+
+    first, second = torch.from_numpy(A).cuda(), torch.from_numpy(B).cuda()
+    left, right = (first.T, first) if gram else (first, second)
+    peer = measured(seconds(lambda: left @ right, torch.cuda.synchronize), flops)
+    peer |= {"contender": "cublas", "error": None, "versus": {}}
+    peer["note"] = "torch matmul, N^3 flops counted for gram" if gram else "torch matmul"
+    scale = left.double().abs() @ right.double().abs()
+    found = torch.from_numpy(engine.download(ours())).cuda()
+    mine["error"] = float(((found.double() - left.double() @ right.double()).abs() / scale).max())
+    mine["versus"] = {"cublas": peer["median_s"] / mine["median_s"]}
+    return [row | mine, row | peer]
+
+
+def measured(times: list[float], flops: int) -> Row:
+    median = statistics.median(times)
+    return {"median_s": median, "spread_s": (max(times) - min(times)) / 2, "gflops": flops / median / 1e9}
+
+
+def torch_with_device() -> Any:
+    """Return torch, with float32 products in float32, or None where there is no device for it."""
+    try:
+        import torch
+    except ImportError:
+        return None
+    torch.backends.cuda.matmul.allow_tf32 = False
+    return torch if torch.cuda.is_available() else None
 
 
 def main() -> None:
-    try:
-        import torch
-
-        torch.backends.cuda.matmul.allow_tf32 = False
-        if not torch.cuda.is_available():
-            torch = None
-    except ImportError:
-        torch = None
-    rows = []
+    """Check, measure, print the table and write it to the file named on the command line."""
+    torch = torch_with_device()
+    rows: list[Row] = []
     with open_opencl("gpu") as engine:
-        check(engine)
+        for sizes in AWKWARD:
+            for dtype in (np.float32, np.float64):
+                check(engine, *sizes, dtype)
+        print(f"{engine.device}: all answers right at {len(AWKWARD)} awkward sizes", flush=True)
         for operation in ("multiply", "gram"):
-            for dtype in ("float32", "float64"):
+            for name in ("float32", "float64"):
                 for size in SIZES:
-                    rows += case(engine, operation, size, dtype, torch)
-                    print(table(rows[-2:]).splitlines()[-2:], flush=True)
+                    rows += case(engine, operation, size, name, torch)
     write_json(rows, Path(sys.argv[1]))
     print(table(rows))
 

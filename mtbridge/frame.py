@@ -6,6 +6,7 @@ pandas itself is never imported here: whoever holds a DataFrame has it already.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from typing import Any, Literal, TypeAlias, overload
@@ -13,9 +14,10 @@ from typing import Any, Literal, TypeAlias, overload
 import numpy as np
 
 from mtbridge.compute import open_engine, operations
+from mtbridge.compute.devices import VARIABLE
 from mtbridge.compute.engine import Engine
-from mtbridge.errors import InputError, ShapeError
-from mtbridge.matrix import Matrix, Result, as_matrix
+from mtbridge.errors import InputError, OptionError, ShapeError
+from mtbridge.matrix import DTYPES, Matrix, Result, as_matrix, past_float64
 
 Table: TypeAlias = Any
 """An array-like of numbers or a pandas DataFrame."""
@@ -79,8 +81,10 @@ def covariance(
     DeviceError
         If OpenCL is asked for and no device is usable.
     """
-    X, labels = table(data, dtype=dtype)
-    result = operations.covariance(X, engine=opened(engine, device), ddof=ddof, symbols=names(labels))
+    X, labels = table(without_level(data))
+    result = operations.covariance(
+        X, engine=opened(engine, device), ddof=ddof, symbols=names(labels), dtype=checked(dtype)
+    )
     return result if full else square(result, labels)
 
 
@@ -114,8 +118,10 @@ def correlation(
 
     Never outside [-1, 1]; the diagonal is exactly 1, and NaN for a column that never changes or holds inf.
     """
-    X, labels = table(data, dtype=dtype)
-    result = operations.correlation(X, engine=opened(engine, device), symbols=names(labels))
+    X, labels = table(without_level(data))
+    result = operations.correlation(
+        X, engine=opened(engine, device), symbols=names(labels), dtype=checked(dtype)
+    )
     return result if full else square(result, labels)
 
 
@@ -156,7 +162,7 @@ def multiply(
 
     Returns
     -------
-    DataFrame with the rows of `A` and the columns of `B` if both are DataFrames, else array
+    DataFrame if `A` or `B` is one, with the rows of `A` and the columns of `B`, else array
 
     Raises
     ------
@@ -170,11 +176,16 @@ def multiply(
     if left_labels is not None and right_labels is not None and not left_labels.equals(B.index):
         raise ShapeError("the columns of A and the rows of B have different labels; align them first.")
     result = operations.multiply(left, right, engine=opened(engine, device))
-    if full:
-        return result
-    if left_labels is None or right_labels is None:
-        return result.matrix
-    return sys.modules["pandas"].DataFrame(result.matrix, index=A.index, columns=right_labels)
+    return result if full else product_table(result.matrix, A, B)
+
+
+def product_table(matrix: Matrix, A: Table, B: Table) -> Table:
+    """Return the product `matrix` as a DataFrame if `A` or `B` is one, with the labels that there are."""
+    if not (is_frame(A) or is_frame(B)):
+        return matrix
+    rows = A.index if is_frame(A) else None
+    columns = B.columns if is_frame(B) else None
+    return sys.modules["pandas"].DataFrame(matrix, index=rows, columns=columns)
 
 
 def is_frame(data: Table) -> bool:
@@ -193,9 +204,62 @@ def table(data: Table, *, name: str = "data", dtype: str | None = None) -> tuple
             raise InputError(
                 f"column {label!r} of {name} holds {kind} values, not numbers; drop it or convert it first."
             )
-    single = len(data.columns) > 0 and all(kind == np.float32 for kind in data.dtypes)
+        if kind.kind in "iu" and len(data) and past_float64(data[label].dropna().to_numpy()):
+            raise InputError(
+                f"column {label!r} of {name} holds whole numbers past 2**53, which float64 would round; "
+                "subtract a common level first."
+            )
+    # the nullable types of pandas and arrow name the numpy type that they hold
+    kinds = [getattr(kind, "numpy_dtype", kind) for kind in data.dtypes]
+    single = len(kinds) > 0 and all(kind == np.float32 for kind in kinds)
     values = data.to_numpy(dtype=np.float32 if single else np.float64, na_value=np.nan)
     return as_matrix(values, name=name, dtype=dtype), data.columns
+
+
+def without_level(data: Table) -> Table:
+    """Return `data` with whole numbers past 2**53 less the first row, exactly.
+
+    A covariance does not see a level that a column has throughout, and float64 would round it.
+    """
+    if is_frame(data):
+        large = [
+            position
+            for position, kind in enumerate(data.dtypes)
+            if isinstance(kind, np.dtype) and kind.kind in "iu" and len(data)
+            if past_float64(data.iloc[:, position].to_numpy())
+        ]
+        if not large:
+            return data
+        columns = [
+            _less_first(column.to_numpy()) if position in large else column.array
+            for position, (_, column) in enumerate(data.items())
+        ]
+        pandas = sys.modules["pandas"]
+        frame = pandas.DataFrame(dict(enumerate(columns)), index=data.index)
+        return frame.set_axis(data.columns, axis=1)
+    array = data if isinstance(data, np.ma.MaskedArray) else _plain(data)
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "iu" or array.ndim not in (1, 2):
+        return array
+    return _less_first(array) if array.size and past_float64(array) else array
+
+
+def _plain(data: Table) -> Table:
+    """Return `data` as an array, or as it is where it is none; `as_matrix` then says what is wrong."""
+    try:
+        return np.asarray(data)
+    except ValueError:
+        return data
+
+
+def _less_first(column: Any) -> Any:
+    # Python's whole numbers do not overflow
+    return (column.astype(object) - column[0].astype(object)).astype(np.float64)
+
+
+def checked(dtype: str | None) -> str | None:
+    if dtype is not None and dtype not in DTYPES:
+        raise OptionError(f"dtype is {dtype!r}; it can be 'float32' or 'float64'.")
+    return dtype
 
 
 def names(labels: Any) -> tuple[str, ...] | None:
@@ -214,6 +278,7 @@ def opened(engine: str | Engine, device: str | None) -> Engine:
     if isinstance(engine, Engine):
         return engine
     kept: dict[tuple[str, str | None], Engine] = _mine.__dict__.setdefault("engines", {})
-    if (engine, device) not in kept:
-        kept[engine, device] = open_engine(engine, device=device)
-    return kept[engine, device]
+    key = engine, device or os.environ.get(VARIABLE)
+    if key not in kept:
+        kept[key] = open_engine(engine, device=device)
+    return kept[key]

@@ -54,33 +54,51 @@ def as_matrix(data: Any, *, name: str = "data", dtype: str | None = None) -> Mat
     Parameters
     ----------
     data : array-like of numbers, of shape (rows, columns); one dimension is one column
+        A masked element becomes NaN.
     name : what to call it in a message
     dtype : "float32" or "float64"; by default float32 stays float32 and all else becomes float64
 
     Raises
     ------
     InputError
-        If an element is not a number: text, even if it looks like one, dates, objects, complex numbers.
+        If an element is not a number: text, even if it looks like one, dates, objects, complex numbers; or
+        if a number does not fit the dtype: whole numbers past 2**53, float64 past the range of float32.
     ShapeError
-        If there are more than two dimensions.
+        If there are more than two dimensions, or rows of different length.
     OptionError
         If `dtype` is another name.
     """
     if dtype is not None and dtype not in DTYPES:
         raise OptionError(f"dtype is {dtype!r}; it can be 'float32' or 'float64'.")
-    array = np.asarray(data)
+    if isinstance(data, np.ma.MaskedArray):
+        data = np.ma.filled(data.astype(np.result_type(data.dtype, np.float32)), np.nan)
+    try:
+        array = np.asarray(data)
+    except ValueError:
+        raise ShapeError(f"{name} has rows of different length; a matrix needs equal ones.") from None
     if array.ndim == 1:
         array = array[:, np.newaxis]
     if array.ndim != 2:
         raise ShapeError(f"{name} has {array.ndim} dimensions; a matrix has two, rows and columns.")
     if array.dtype.kind not in "fiub":
         raise InputError(f"{name} holds {array.dtype} values; convert them to numbers first.")
-    if array.dtype.byteorder == ">" or array.dtype.itemsize > 8:
-        array = array.astype(np.float64)
-    wanted = dtype or ("float32" if array.dtype == np.float32 else "float64")
-    # float64 inputs too large for float32 are refused further on, by refuse_missing
+    if array.dtype.kind in "iu" and array.size and past_float64(array):
+        raise InputError(
+            f"{name} holds whole numbers past 2**53, which float64 would round; subtract a level first."
+        )
+    wanted = np.dtype(dtype or ("float32" if array.dtype.newbyteorder("=") == np.float32 else "float64"))
     with np.errstate(over="ignore"):
-        return array.astype(wanted, copy=False)
+        matrix: Matrix = array.astype(wanted, copy=False)
+    if wanted == np.float32 and array.dtype.itemsize > 4:
+        lost = np.isinf(matrix) & ~np.isinf(array)
+        if lost.any():
+            raise InputError(f"{name} holds {array[lost][0]:g}, past the range of float32; use float64.")
+    return matrix
+
+
+def past_float64(array: NDArray[Any]) -> bool:
+    """Whether whole numbers are so large that float64 does not hold each of them."""
+    return array.dtype.itemsize == 8 and bool(max(-int(array.min()), int(array.max())) > 2**53)
 
 
 def refuse_missing(array: Matrix, *, name: str = "data", symbols: tuple[str, ...] | None = None) -> None:

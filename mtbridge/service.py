@@ -153,12 +153,11 @@ def refuse(request: int, operation: int, failure: Exception) -> Message:
 
 def _check_roles(message: Message) -> None:
     required, optional = _ROLES[message.head.operation]
-    name = Operation(message.head.operation).name.lower()
     seen: set[Role] = set()
     for array in message.arrays:
         if array.role not in required and array.role not in optional:
             raise ProtocolError(
-                f"{name} takes no array with the role {array.role.name.lower()}; leave it out.",
+                f"{_name(message)} takes no array with the role {array.role.name.lower()}; leave it out.",
                 Status.UNSUPPORTED,
             )
         if array.role in seen:
@@ -170,8 +169,13 @@ def _check_roles(message: Message) -> None:
     for role in required:
         if role not in seen:
             raise ProtocolError(
-                f"{name} needs an array with the role {role.name.lower()}, but none came.", Status.MALFORMED
+                f"{_name(message)} needs an array with the role {role.name.lower()}, but none came.",
+                Status.MALFORMED,
             )
+
+
+def _name(message: Message) -> str:
+    return Operation(message.head.operation).name.lower()
 
 
 def _matrix(message: Message, role: Role) -> Matrix:

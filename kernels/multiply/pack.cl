@@ -6,20 +6,17 @@
  * With the two strides exchanged it packs the transpose, so no matrix is ever transposed on the host:
  * the left operand of A B has inner_stride 1 and strip_stride lda, the right one ldb and 1.
  *
- * One work-item group a panel and INNER_STEP inner indices; LANES items share the panel's columns
- * (one on a CPU, where a panel is a few vectors; PANEL on a GPU, so that reads coalesce).
+ * For CPU devices: one work-item a panel and INNER_STEP inner indices, since a panel's row is a few vectors. A device
+ * with local memory packs with pack_squares.cl.
  */
 #ifndef PANEL
 #define PANEL 8
-#endif
-#ifndef LANES
-#define LANES 1
 #endif
 #ifndef INNER_STEP
 #define INNER_STEP 128
 #endif
 
-__kernel __attribute__((reqd_work_group_size(LANES, 1, 1)))
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void pack(__global const REAL *restrict source, __global REAL *restrict panels, const int strips, const int inner,
           const int inner_padded, const long inner_stride, const long strip_stride)
 {
@@ -34,17 +31,17 @@ void pack(__global const REAL *restrict source, __global REAL *restrict panels, 
     int k = begin;
     if (valid == PANEL && strip_stride == 1)
         for (; k < full; k++, out += PANEL, in += inner_stride)
-            for (int j = get_local_id(0); j < PANEL; j += LANES)
+            for (int j = 0; j < PANEL; j++)
                 out[j] = in[j];
     else if (valid == PANEL)
         for (; k < full; k++, out += PANEL, in += inner_stride)
-            for (int j = get_local_id(0); j < PANEL; j += LANES)
+            for (int j = 0; j < PANEL; j++)
                 out[j] = in[j * strip_stride];
     else
         for (; k < full; k++, out += PANEL, in += inner_stride)
-            for (int j = get_local_id(0); j < PANEL; j += LANES)
+            for (int j = 0; j < PANEL; j++)
                 out[j] = j < valid ? in[j * strip_stride] : (REAL)0;
     for (; k < end; k++, out += PANEL)
-        for (int j = get_local_id(0); j < PANEL; j += LANES)
+        for (int j = 0; j < PANEL; j++)
             out[j] = (REAL)0;
 }

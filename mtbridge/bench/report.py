@@ -11,8 +11,6 @@ from typing import Any
 
 import msgspec
 
-from mtbridge.history.atomic import replace_file
-
 Row = dict[str, Any]
 
 
@@ -44,10 +42,9 @@ def machine() -> dict[str, Any]:
 
 
 def write_json(rows: list[Row], path: Path) -> None:
-    """Write ``{"machine": ..., "rows": [...]}`` whole or not at all."""
-    with replace_file(path) as temporary:
-        text = msgspec.json.format(msgspec.json.encode({"machine": machine(), "rows": rows}))
-        temporary.write_bytes(text + b"\n")
+    """Write ``{"machine": ..., "rows": [...]}``."""
+    text = msgspec.json.format(msgspec.json.encode({"machine": machine(), "rows": rows}))
+    path.write_bytes(text + b"\n")
 
 
 def table(rows: list[Row]) -> str:

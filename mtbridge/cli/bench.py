@@ -70,9 +70,14 @@ def whole(sizes: str) -> list[int]:
 def report(measure: Callable[[Callable[[str], None]], list[dict[str, Any]]], path: Path | None) -> None:
     """Measure, print a table, and write the rows beside the machine's description."""
     from mtbridge.bench.report import table, write_json
+    from mtbridge.history.atomic import replace_file
 
-    rows = measure(note)
-    typer.echo(table(rows))
-    if path is not None:
-        write_json(rows, path)
-        note(f"written to {path}")
+    if path is None:
+        typer.echo(table(measure(note)))
+        return
+    # opened first, so that a name that cannot be written to is refused before the work
+    with replace_file(path) as temporary:
+        rows = measure(note)
+        typer.echo(table(rows))
+        write_json(rows, temporary)
+    note(f"written to {path}")

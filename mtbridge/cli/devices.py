@@ -30,5 +30,7 @@ def devices(
         else:
             state = f"left out: {device.reason}"
         typer.echo(f"{index}: {device.name} ({device.kind}, {device.platform}): {state}")
+    for fault in seen.faults:
+        typer.echo(fault)
     if not any(device.ok for device in seen.verdicts):
-        note(nothing_usable(seen))
+        note(f"{nothing_usable(seen)}.")

@@ -76,18 +76,24 @@ def read_matrix(path: Path) -> Matrix:
     except (OSError, ValueError, EOFError, pd.errors.EmptyDataError) as error:
         reason = str(error).splitlines()[0]
         raise InputError(f"{path} is not a matrix in .npy or .csv form ({reason}).") from error
-    text = [column for column, kind in frame.dtypes.items() if not pd.api.types.is_numeric_dtype(kind)]
-    if text:
-        first = next(cell for cell in frame[text[0]] if not is_number(cell))
-        raise InputError(
-            f"{path} holds {first!r}, which is not a number; it must hold numbers only, without a header."
-        )
+    for column in frame:
+        if frame[column].dtype.kind not in "iuf":
+            for cell in frame[column].dropna():
+                if not is_number(cell):
+                    raise InputError(
+                        f"{path} holds {str(cell)!r}, which is not a number; it must hold numbers only, "
+                        "without a header."
+                    )
+            # whole numbers that no integer type holds
+            frame[column] = frame[column].astype(float)
     if frame.isna().to_numpy().any():
         raise MissingValueError(f"{path} has empty cells; every row needs the same number of values.")
     return as_matrix(frame.to_numpy(), name=str(path))
 
 
 def is_number(cell: object) -> bool:
+    if isinstance(cell, bool):
+        return False
     try:
         float(str(cell))
     except ValueError:

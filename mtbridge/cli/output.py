@@ -34,7 +34,9 @@ def write_result(result: Result, path: Path) -> None:
     suffix = path.suffix.lower()
     with replace_file(path) as temporary:
         if suffix == ".npz":
-            np.savez(temporary, **arrays(result))
+            # an open file, since numpy adds a suffix to a name that does not end in a small .npz
+            with temporary.open("wb") as stream:
+                np.savez(stream, **arrays(result))
         elif suffix == ".json":
             temporary.write_bytes(msgspec.json.encode(plain(result)) + b"\n")
         elif suffix == ".parquet":

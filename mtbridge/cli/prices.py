@@ -44,7 +44,7 @@ def download(
 ) -> None:
     """Download prices from a MetaTrader 5 terminal on this Windows machine.
 
-    Example: mtbridge download EURUSD,GBPUSD --from 2025-01-01 --to 2025-06-30 -o prices.csv
+    Example: mtbridge download EURUSD --from 2025-01-01 --to 2025-06-30 -o p.csv
     """
     from mtbridge import history
     from mtbridge.history.write import check_suffix

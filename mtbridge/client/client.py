@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +14,8 @@ from numpy.typing import NDArray
 
 from mtbridge.client.connection import Connection
 from mtbridge.errors import InputError, NoReplyError, OptionError, ProtocolError, ShapeError
-from mtbridge.matrix import Matrix, Result, as_matrix
+from mtbridge.frame import names, product_table, square, table, without_level
+from mtbridge.matrix import Matrix, Result
 from mtbridge.wire import (
     DEFAULT_ENDPOINT,
     Array,
@@ -102,16 +102,16 @@ class Client:
         start = time.perf_counter()
         reply = self._call(Operation.PING)
         seconds = time.perf_counter() - start
-        numbers, served, names = map(reply.find, (Role.RESULT, Role.COUNTS, Role.NAMES))
-        if numbers is None or len(numbers) < 6 or served is None or names is None:
-            raise ProtocolError(f"The answer of {self.endpoint} to a ping lacks arrays.", Status.MALFORMED)
-        first, last, *allowed = map(int, numbers[:6])
-        lines = names.tobytes().decode("utf-8", errors="replace").split("\n")
+        numbers, served, words = map(reply.find, (Role.RESULT, Role.COUNTS, Role.NAMES))
+        if numbers is None or served is None or words is None or numbers.size < 6 or numbers.min() < 1:
+            raise ProtocolError(f"The answer of {self.endpoint} to a ping is incomplete.", Status.MALFORMED)
+        first, last, *allowed = map(int, numbers.ravel()[:6])
+        lines = words.tobytes().decode("utf-8", errors="replace").split("\n")
         worker, engine, device = (*lines, "", "", "")[:3]
         self._known = Ping(
             versions=(first, last),
             limits=Limits(*allowed),
-            operations=tuple(map(int, served)),
+            operations=tuple(map(int, served.ravel())),
             worker=worker,
             engine=engine,
             device=device,
@@ -136,23 +136,26 @@ class Client:
         Returns
         -------
         float array of shape (rows, columns)
-            NaN as in IEEE arithmetic. A DataFrame if either is: index from `A`, columns from `B`.
+            NaN as in IEEE arithmetic. A DataFrame if `A` or `B` is one, with the labels that there are.
 
         Raises
         ------
+        ShapeError
+            If the inner labels of two DataFrames differ.
         RemoteError
             If the worker refuses: its `status` and its sentence say why.
         NoReplyError
             If there is no worker, or it does not answer in time.
         """
-        left, right = _sendable(A, "A"), _sendable(B, "B")
+        left, inner = table(A, name="A")
+        right, columns = table(B, name="B")
         if left.dtype != right.dtype:
             left, right = left.astype(np.float64, copy=False), right.astype(np.float64, copy=False)
-        arrays = [Array(Role.A, left), Array(Role.B, right)]
+        if inner is not None and columns is not None and not inner.equals(B.index):
+            raise ShapeError("the columns of A and the rows of B have different labels; align them first.")
+        arrays = [Array(Role.A, _sendable(left, "A")), Array(Role.B, _sendable(right, "B"))]
         found = self._compute(Operation.MULTIPLY, arrays, rows=len(left), symbols=None, full=full)
-        if full:
-            return found
-        return _labelled(found.matrix, index=_labels(A, "index"), columns=_labels(B, "columns"))
+        return found if full else product_table(found.matrix, A, B)
 
     @overload
     def gram(self, X: Any, *, full: Literal[True]) -> Result: ...
@@ -238,19 +241,13 @@ class Client:
         full: bool,
         options: bytes = b"",
     ) -> Any:
-        labels = _labels(X, "columns")
-        if symbols is None and labels is not None:
-            symbols = [str(label) for label in labels]
-        matrix = _sendable(X, "data")
-        arrays = [Array(Role.DATA, matrix)]
-        if symbols is not None:
-            symbols = tuple(symbols)
-            if operation is not Operation.GRAM:
-                arrays.append(Array(Role.SYMBOLS, _encoded(symbols, matrix.shape[1])))
-        found = self._compute(
-            operation, arrays, rows=len(matrix), symbols=symbols, full=full, options=options
-        )
-        return found if full else _labelled(found.matrix, index=labels, columns=labels)
+        matrix, labels = table(X if operation is Operation.GRAM else without_level(X))
+        arrays = [Array(Role.DATA, _sendable(matrix, "data"))]
+        known = names(labels) if symbols is None else tuple(symbols)
+        if known is not None and operation is not Operation.GRAM:
+            arrays.append(Array(Role.SYMBOLS, _encoded(known, matrix.shape[1])))
+        found = self._compute(operation, arrays, rows=len(matrix), symbols=known, full=full, options=options)
+        return found if full else square(found, labels)
 
     def _compute(
         self,
@@ -259,7 +256,7 @@ class Client:
         *,
         rows: int,
         symbols: tuple[str, ...] | None,
-        full: bool,
+        full: bool = False,
         options: bytes = b"",
     ) -> Result:
         if full and self._known is None:
@@ -311,9 +308,8 @@ class Client:
                 )
 
 
-def _sendable(data: Any, name: str) -> Matrix:
-    """Return `data` as a matrix without gaps in memory, copied only where it has some."""
-    matrix = as_matrix(data, name=name)
+def _sendable(matrix: Matrix, name: str) -> Matrix:
+    """Return `matrix` without gaps in memory, copied only where it has some."""
     if 0 in matrix.shape:
         raise ShapeError(
             f"{name} has {matrix.shape[0]} rows and {matrix.shape[1]} columns; there is nothing to compute."
@@ -339,16 +335,3 @@ def _owned(array: NDArray[Any]) -> NDArray[Any]:
     if array.nbytes <= _SMALL_BYTES or not array.flags.aligned or not array.flags.writeable:
         return array.copy(order="K")
     return array
-
-
-def _labels(data: Any, axis: str) -> Any:
-    """Return the index or the columns of a DataFrame, and None for anything else; imports no pandas."""
-    pandas = sys.modules.get("pandas")
-    return getattr(data, axis) if pandas is not None and isinstance(data, pandas.DataFrame) else None
-
-
-def _labelled(matrix: Matrix, *, index: Any, columns: Any) -> Any:
-    """Return `matrix`, as a DataFrame where there are labels for it."""
-    if index is None and columns is None:
-        return matrix
-    return sys.modules["pandas"].DataFrame(matrix, index=index, columns=columns, copy=False)

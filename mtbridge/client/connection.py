@@ -37,6 +37,8 @@ CONNECT_SECONDS = 5.0
 _ANYTHING: Final = Limits(
     frame_bytes=1 << 62, arrays=64, rows=(1 << 63) - 1, columns=(1 << 63) - 1, options_bytes=1 << 30
 )
+# A plain number: `send_multipart` combines enumerations for each frame, which costs more than sending it.
+_MORE: Final = int(zmq.SNDMORE)
 _LAST_ID: Final = (1 << 64) - 1
 _LONGEST_DEADLINE_MS: Final = (1 << 32) - 1
 
@@ -102,8 +104,11 @@ class Connection:
         self._context.term()
 
     def _send(self, frames: list[Buffer]) -> None:
+        *parts, last = frames
         try:
-            self._socket.send_multipart(frames, copy=False)
+            for part in parts:
+                self._socket.send(part, _MORE, copy=False)
+            self._socket.send(last, copy=False)
         except zmq.Again:
             seconds = min(self._timeout, CONNECT_SECONDS)
             raise NoReplyError(

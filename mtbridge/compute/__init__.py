@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
+from mtbridge.compute.devices import VARIABLE
 from mtbridge.compute.engine import Engine
 from mtbridge.compute.moments import Moments
 from mtbridge.errors import DeviceError, OptionError
@@ -45,7 +47,7 @@ def open_engine(name: str = "auto", *, device: str | None = None) -> Engine:
 
         return open_opencl(device)
     except DeviceError as error:
-        if name == "opencl" or device is not None:
+        if name == "opencl" or device is not None or os.environ.get(VARIABLE):
             raise
         print(f"mtbridge: numpy is used, since {error}", file=sys.stderr)
         return open_engine("numpy")

@@ -7,6 +7,7 @@ products only see numbers near one.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,23 +32,25 @@ class Centred:
     values: Matrix
 
 
-def centre(X: Matrix) -> Centred:
+def centre(X: Matrix, dtype: np.dtype[Any] | None = None) -> Centred:
     """Return the columns of `X`, float32 or float64 of shape (rows >= 1, columns), centred and scaled.
 
-    Subtraction is done in float64 whatever the dtype; the result has the dtype of `X`.
+    Subtraction is done in float64; `dtype` is that of the result, by default that of `X`.
     """
+    dtype = dtype or X.dtype
     low = X.min(axis=0).astype(np.float64)
     high = X.max(axis=0).astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
         finite = np.isfinite(low) & np.isfinite(high)
-        half_range = np.where(finite, high / 2 - low / 2, 0.0)
         constant = low == high
-        # |x - origin| <= high - low < 2**reach
-        reach = np.where(half_range > 0, np.frexp(half_range)[1] + 1, 0).astype(np.int64)
         largest = np.maximum(np.abs(low), np.abs(high))
-        huge = bool((finite & (largest > 2.0**960)).any())
+        vast = finite & (largest > 2.0**960)
+        huge = bool(vast.any())
+        # |x - origin| <= high - low < 2**reach; halves where the difference itself would overflow
+        mantissa, reach = np.frexp(np.where(vast, high / 2 - low / 2, high - low))
+        reach = np.where(finite & (mantissa > 0), reach.astype(np.int64) + vast, 0)
         moderate = bool((np.abs(reach) <= MODERATE).all())
-        scaled = X.dtype == np.float32 or huge or not moderate
+        scaled = dtype == np.float32 or huge or not moderate
         exponent = reach if scaled else np.zeros_like(reach)
         origin = low / 2 + high / 2 if huge else X.mean(axis=0, dtype=np.float64)
         # a mean may round away from a constant; equality, not a tolerance, decides what is constant
@@ -61,5 +64,6 @@ def centre(X: Matrix) -> Centred:
                 Z = np.ldexp(Z, (-exponent).astype(np.int32)) if not moderate else Z * 2.0**-exponent
         if not finite.all():
             Z[:, ~finite] = np.nan
+            origin[~finite] = np.nan
         mean = Z.mean(axis=0)
-    return Centred(origin, exponent, mean, Z.astype(X.dtype, copy=False))
+    return Centred(origin, exponent, mean, Z.astype(dtype, copy=False))

@@ -6,19 +6,26 @@ under the platform's and the driver's version, so that it costs a second once an
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import importlib.metadata
 import os
+import platform
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import msgspec
 
-from mtbridge.compute.embedded import cache_folder, linkers, prepare
+from mtbridge.compute.embedded import cache_folder, linkers, prepare, writable_cache
 from mtbridge.compute.probe import Answer, Listed
 from mtbridge.errors import DeviceError
 
 PROBE_SECONDS = 120
 VARIABLE = "MTBRIDGE_DEVICE"
+VARIABLES_OF_LOADERS = ("OCL_ICD_VENDORS", "OCL_ICD_FILENAMES", "POCL_DEVICES", "LD_LIBRARY_PATH")
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -39,10 +46,15 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 class Survey(msgspec.Struct, frozen=True):
-    """Every device of this installation, and what was wrong with the loader itself, if anything."""
+    """Every device of this installation.
+
+    `faults` are sentences about runtimes that could not be loaded at all; `vendors` is the folder of .icd
+    files to load where one of the system's takes the loader down, else empty.
+    """
 
     verdicts: tuple[Verdict, ...]
-    fault: str = ""
+    faults: tuple[str, ...] = ()
+    vendors: str = ""
 
 
 def survey(*, fresh: bool = False) -> Survey:
@@ -62,27 +74,30 @@ def survey(*, fresh: bool = False) -> Survey:
         if mark in kept:
             return kept[mark]
     found = examine()
-    store.parent.mkdir(parents=True, exist_ok=True)
-    draft = store.with_suffix(f".{os.getpid()}")
+    draft = writable_cache() / f"devices.{os.getpid()}"
     draft.write_bytes(msgspec.json.encode({mark: found}))
-    draft.replace(store)
+    draft.replace(draft.with_name("devices.json"))
     return found
 
 
 def examine() -> Survey:
-    """Look at every device, each in a child process."""
-    if not linkers():
-        options: tuple[str, ...] = ("system",)
-    else:
-        options = linkers()
-    output, fault = child(options[0])
+    """Look at every runtime and every device, each in a child process."""
+    options = linkers() or ("system",)
+    faults = [fault for path in vendor_files() if (fault := library_fault(path))]
+    vendors = ""
+    output, fault = child(options[0], "list")
+    if fault and not Path(os.environ.get("OCL_ICD_VENDORS", "")).is_file():
+        vendors, lost = loadable(options[0])
+        faults += lost
+        output, fault = child(options[0], "list", vendors=vendors)
     if fault:
-        return Survey((), f"OpenCL could not be loaded: {fault}")
+        named = ", ".join(map(str, vendor_files())) or "OpenCL"
+        return Survey((), (*faults, f"{named} could not be loaded: {fault}"))
     verdicts = []
     for index, device in enumerate(msgspec.json.decode(output, type=list[Listed])):
         answer, linker = Answer(ok=False), options[0]
         for linker in options:
-            output, fault = child(linker, str(index))
+            output, fault = child(linker, str(index), vendors=vendors)
             answer = Answer(ok=False, reason=fault) if fault else msgspec.json.decode(output, type=Answer)
             if answer.ok:
                 break
@@ -99,19 +114,55 @@ def examine() -> Survey:
                 vector_bytes=answer.vector_bytes,
             )
         )
-    return Survey(tuple(verdicts))
+    return Survey(tuple(verdicts), tuple(faults), vendors)
 
 
-def child(*arguments: str) -> tuple[str, str]:
+def vendor_files() -> list[Path]:
+    """Return the .icd files that the loader on Linux reads."""
+    place = Path(os.environ.get("OCL_ICD_VENDORS") or "/etc/OpenCL/vendors")
+    if place.is_file() and place.suffix == ".icd":
+        return [place]
+    return sorted(place.glob("*.icd")) if place.is_dir() else []
+
+
+def library_fault(path: Path) -> str:
+    """Return a sentence if the library that an .icd file names is not there or is no library, else nothing.
+
+    The loader passes such a file over without a word. A library that dies is found by `loadable`.
+    """
+    _, fault = child("system", "library", str(path))
+    return f"{path} is left out: {fault}" if "cannot be loaded" in fault else ""
+
+
+def loadable(linker: str) -> tuple[str, list[str]]:
+    """Return a folder with the .icd files that can be loaded alone, and sentences about the others."""
+    good = writable_cache() / "vendors"
+    shutil.rmtree(good, ignore_errors=True)
+    good.mkdir()
+    lost = []
+    for path in vendor_files():
+        with tempfile.TemporaryDirectory() as alone:
+            shutil.copy(path, alone)
+            _, fault = child(linker, "list", vendors=alone)
+        if fault:
+            lost.append(f"{path} is left out: {fault}")
+        else:
+            shutil.copy(path, good)
+    return str(good), lost
+
+
+def child(linker: str, *what: str, vendors: str = "") -> tuple[str, str]:
     """Run the probe; return its line and what went wrong, one of them empty."""
+    environment = {**os.environ, "OCL_ICD_VENDORS": vendors} if vendors else None
     try:
-        # the arguments are ours: a linker's name and an index
+        # the arguments are ours: a linker's name, and an index or a word and a path
         done = subprocess.run(  # noqa: S603
-            [sys.executable, "-m", "mtbridge.compute.probe", *arguments],
+            [sys.executable, "-m", "mtbridge.compute.probe", linker, *what],
             capture_output=True,
             text=True,
             timeout=PROBE_SECONDS,
             check=False,
+            env=environment,
         )
     except subprocess.TimeoutExpired:
         return "", f"no answer within {PROBE_SECONDS} s"
@@ -119,9 +170,8 @@ def child(*arguments: str) -> tuple[str, str]:
         return done.stdout.strip().splitlines()[-1], ""
     said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
     # PoCL names its reason before it aborts; Python puts it last
-    ending = next(
-        (line for line in said if "doesn't exist" in line or "linking" in line), said[-1] if said else ""
-    )
+    reasons = (line for line in said if "doesn't exist" in line or "linking" in line)
+    ending = next(reasons, said[-1] if said else "")
     how = (
         f"ended by signal {-done.returncode}" if done.returncode < 0 else f"ended with code {done.returncode}"
     )
@@ -130,34 +180,19 @@ def child(*arguments: str) -> tuple[str, str]:
 
 def fingerprint() -> str:
     """A text that changes when an OpenCL runtime, a linker or the processor does."""
-    import importlib.metadata
-    import platform
-    import shutil
-
+    libraries = Path(str(importlib.metadata.distribution("pyopencl").locate_file("pyopencl/.libs")))
     parts = [
         importlib.metadata.version("pyopencl"),
         sys.prefix,
         platform.processor(),
         str(shutil.which("ld")),
     ]
-    folders = [Path("/etc/OpenCL/vendors"), Path(sys.prefix) / "etc" / "OpenCL" / "vendors"]
-    vendors = os.environ.get("OCL_ICD_VENDORS")
-    if vendors:
-        parts.append(vendors)
-        folders.append(Path(vendors))
-    parts += [os.environ.get(name, "") for name in ("OCL_ICD_FILENAMES", "POCL_DEVICES", "LD_LIBRARY_PATH")]
-    spec = importlib.metadata.distribution("pyopencl").locate_file("pyopencl/.libs")
-    folders.append(Path(str(spec)))
-    for folder in folders:
-        if folder.is_dir():
-            parts += [f"{path} {path.stat().st_mtime_ns}" for path in sorted(folder.iterdir())]
-    try:
+    parts += [os.environ.get(name, "") for name in VARIABLES_OF_LOADERS]
+    for path in [*vendor_files(), *(sorted(libraries.iterdir()) if libraries.is_dir() else [])]:
+        parts.append(f"{path} {path.stat().st_mtime_ns}")
+    with contextlib.suppress(OSError):
         cpu = Path("/proc/cpuinfo").read_text(encoding="utf-8")
         parts += [line for line in cpu.splitlines() if line.startswith(("model name", "flags"))][:2]
-    except OSError:
-        pass
-    import hashlib
-
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
@@ -179,7 +214,7 @@ def choose(wanted: str | None = None) -> Verdict:
     usable = [verdict for verdict in seen.verdicts if verdict.ok]
     if wanted is None:
         if not usable:
-            raise DeviceError(nothing_usable(seen))
+            raise DeviceError(f"{nothing_usable(seen)}; `mtbridge devices` tells more.")
         return next((verdict for verdict in usable if verdict.kind == "gpu"), usable[0])
     meant = named(seen.verdicts, wanted)
     if not meant:
@@ -201,14 +236,15 @@ def named(verdicts: tuple[Verdict, ...], wanted: str) -> list[Verdict]:
 
 
 def nothing_usable(seen: Survey) -> str:
-    if seen.fault:
-        return f"{seen.fault}; `mtbridge devices` tells more."
+    """Return why no device can be used, without an end mark."""
     if seen.verdicts:
         first = seen.verdicts[0]
-        return f"no OpenCL device works ({first.name}: {first.reason}); `mtbridge devices` tells more."
-    return "no OpenCL device was found; install a driver, or `pip install mtbridge[cpu]` for the processor."
+        return f"no OpenCL device works ({first.name}: {first.reason})"
+    if seen.faults:
+        return f"no OpenCL device was found ({seen.faults[0]})"
+    return "no OpenCL device was found; install a driver, or `pip install mtbridge[cpu]` for the processor"
 
 
 def load(verdict: Verdict) -> None:
     """Prepare this process for the device's runtime, before pyopencl is imported."""
-    prepare(verdict.linker)
+    prepare(verdict.linker, survey().vendors)

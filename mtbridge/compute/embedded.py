@@ -15,6 +15,7 @@ All of it happens before or just after the runtime is loaded, and is tried in a 
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import importlib.util
 import os
@@ -22,6 +23,8 @@ import platform
 import shutil
 import struct
 import sys
+import tempfile
+from functools import cache
 from pathlib import Path
 
 WRAPPER = """#!/bin/sh
@@ -53,13 +56,30 @@ def cache_folder() -> Path:
     return Path(base) / "mtbridge"
 
 
+def writable_cache() -> Path:
+    """Return the cache folder, made; where it cannot be made, a folder that ends with this process."""
+    folder = cache_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return _passing_folder()
+    return folder
+
+
+@cache
+def _passing_folder() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="mtbridge-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
 def has_ziglang() -> bool:
     return importlib.util.find_spec("ziglang") is not None
 
 
 def wrap_linker() -> None:
     """Put our `ld` first on PATH, made in the cache folder when it is not there yet."""
-    folder = cache_folder() / "linker"
+    folder = writable_cache() / "linker"
     wrapper = folder / "ld"
     text = WRAPPER.format(python=sys.executable)
     if not wrapper.exists() or wrapper.read_text(encoding="utf-8") != text:
@@ -73,13 +93,21 @@ def wrap_linker() -> None:
         os.environ["PATH"] = f"{folder}{os.pathsep}{path}"
 
 
-def prepare(linker: str) -> None:
-    """Set up the environment in which the runtimes are loaded; `linker` is "system" or "ziglang"."""
+def prepare(linker: str, vendors: str = "") -> None:
+    """Set up the environment in which the runtimes are loaded.
+
+    Parameters
+    ----------
+    linker : what PoCL links kernels with, "system" or "ziglang"
+    vendors : a folder of .icd files to load instead of all, where one of all cannot be loaded
+    """
+    if vendors:
+        os.environ["OCL_ICD_VENDORS"] = vendors
     if linker == "ziglang":
         wrap_linker()
     if sys.platform == "linux" and platform.machine() == "x86_64":
         # PoCL's own cache may not tell two names of the processor apart
-        os.environ.setdefault("POCL_CACHE_DIR", str(cache_folder() / f"pocl-{processor_name()}"))
+        os.environ.setdefault("POCL_CACHE_DIR", str(writable_cache() / f"pocl-{processor_name()}"))
     if sys.platform == "win32":
         library = Path(sys.prefix) / "Library" / "bin" / "intelocl64.dll"
         if library.exists():

@@ -81,15 +81,15 @@ class Engine(ABC):
             out[index] = self._gram(X[index], wide=False)
         return out
 
-    def moments(self, X: Matrix) -> Moments:
+    def moments(self, X: Matrix, *, dtype: np.dtype[Any] | None = None) -> Moments:
         """Return the `Moments` of the rows of `X`, of shape (rows, columns).
 
-        Centred in float64, multiplied in the dtype of `X`, summed in float64.
+        Centred in float64, multiplied in `dtype` (that of `X` by default), summed in float64.
         """
         rows, columns = X.shape
         if rows == 0:
             return Moments.empty(columns)
-        centred = centre(X)
+        centred = centre(X, dtype)
         comoment = self._gram(centred.values, wide=True).astype(np.float64, copy=False)
         # the mean that rounding left behind, taken out of the products (two-pass algorithm with correction)
         comoment -= np.outer(centred.mean, centred.mean) * rows

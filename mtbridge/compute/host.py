@@ -10,7 +10,7 @@ from mtbridge.compute.engine import Engine
 from mtbridge.matrix import Matrix
 
 # float32 products are summed over this many rows before they are added up in float64
-ROWS_OF_A_SUM = 256
+ROWS_OF_A_SUM = 64
 MIRROR_BLOCK = 128
 
 

@@ -16,9 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mtbridge.compute.centre import MODERATE
 from mtbridge.errors import ShapeError
 
 Vector = NDArray[np.float64]
+
+NO_EXPONENT = -(2**20)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,7 +60,9 @@ class Moments:
     def of_row(cls, row: Vector) -> Moments:
         """Return the moments of the single row `row`, of shape (columns,)."""
         one = cls.empty(len(row))
-        return cls(1, np.array(row, dtype=np.float64), one.exponent, one.mean, one.comoment)
+        lost = ~np.isfinite(row)
+        one.comoment[lost, :] = one.comoment[:, lost] = np.nan
+        return cls(1, np.where(lost, np.nan, row), one.exponent, one.mean, one.comoment)
 
     @property
     def columns(self) -> int:
@@ -88,10 +93,11 @@ class Moments:
         with np.errstate(invalid="ignore", under="ignore"):
             # halves, so that levels of opposite sign near the largest float do not overflow
             gap = other.origin / 2 - self.origin / 2
-            reach = np.where(np.isfinite(gap) & (gap != 0), np.frexp(gap)[1] + 2, -(2**20))
-            moderate = np.abs(reach) <= 120
-            needed = np.where(moderate, np.minimum(reach, 0), reach)
-            exponent = np.maximum(np.maximum(self.exponent, other.exponent), needed).astype(np.int64)
+            reach = np.frexp(gap)[1] + 2
+            needed = np.where(np.abs(reach) <= MODERATE, 0, reach)
+            needed = np.where(np.isfinite(gap) & (gap != 0), needed, NO_EXPONENT)
+            exponent = np.maximum(np.maximum(self._needed(), other._needed()), needed)
+            exponent = np.where(exponent == NO_EXPONENT, 0, exponent).astype(np.int64)
             mine, theirs = self.at(exponent), other.at(exponent)
             delta = np.ldexp(gap, (1 - exponent).astype(np.int32)) + theirs.mean - mine.mean
             return Moments(
@@ -101,6 +107,11 @@ class Moments:
                 mean=mine.mean + delta * (other.n / n),
                 comoment=mine.comoment + theirs.comoment + np.outer(delta, delta) * (self.n / n * other.n),
             )
+
+    def _needed(self) -> NDArray[np.int64]:
+        """The exponents, or NO_EXPONENT where all rows lie on the origin and any exponent would do."""
+        still = (np.diagonal(self.comoment) == 0) & (self.mean == 0)
+        return np.where(still, NO_EXPONENT, self.exponent)
 
     def at(self, exponent: NDArray[np.int64]) -> Moments:
         """Return the same moments written with other exponents."""

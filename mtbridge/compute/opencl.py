@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyopencl as cl
+from pyopencl.tools import ImmediateAllocator, MemoryPool
 
 from mtbridge.compute.embedded import name_the_processor
 from mtbridge.errors import DeviceError
@@ -19,6 +19,9 @@ from mtbridge.sources import program_text
 
 ALIGNMENT = 128
 """Bytes: more than any device asks of a host pointer here, and two cache lines."""
+
+POOLED_BYTES = 1 << 28
+"""Results up to this size get a kept buffer; above, the time to allocate one does not matter."""
 
 OUT_OF_MEMORY = {
     cl.status_code.MEM_OBJECT_ALLOCATION_FAILURE,
@@ -93,10 +96,20 @@ def failures_named(what: str) -> Iterator[None]:
         raise DeviceError(f"{what} failed: {first}; try --engine numpy.") from error
 
 
+@dataclass(slots=True)
+class Kernel:
+    """A kernel of a program; once `typed`, pyopencl knows the types of its arguments and tries no others."""
+
+    name: str
+    handle: cl.Kernel
+    typed: bool = False
+
+
 class Device:
     """One device with a context and an in-order queue of its own.
 
-    Buffers are kept by slot name and grow only, kernels by program: a repeated call allocates nothing.
+    Buffers are kept by slot name and grow only, tables and kernels by what they were made from: a repeated
+    call allocates nothing and builds nothing.
     One thread at a time.
     """
 
@@ -114,21 +127,22 @@ class Device:
         self.host_memory = found.kind == "cpu"
         self.largest_group = int(found.handle.max_work_group_size)
         self.local_bytes = int(found.handle.local_mem_size)
-        self._kernels: dict[str, dict[str, Any]] = {}
+        self._pool = MemoryPool(ImmediateAllocator(self._queue))
+        self._kernels: dict[tuple[Any, ...], Kernel] = {}
         self._slots: dict[str, Any] = {}
-        self._constants: dict[tuple[str, bytes], Any] = {}
+        self._tables: dict[tuple[Any, ...], tuple[Any, int]] = {}
 
-    def kernel(self, name: str, files: tuple[str, ...], defines: Mapping[str, int]) -> Any:
+    def kernel(self, name: str, files: tuple[str, ...], defines: Mapping[str, int]) -> Kernel:
         """Return kernel `name` of a program; it is built once a process, and kept on disk by pyopencl."""
-        text = program_text(files, defines)
-        key = hashlib.sha256(text.encode()).hexdigest()
-        if key not in self._kernels:
+        key = (name, files, tuple(defines.items()))
+        kept = self._kernels.get(key)
+        if kept is None:
             with failures_named(f"building {files[-1]} for {self.name}"), warnings.catch_warnings():
                 # a compiler's remarks about its own options are not the caller's concern
                 warnings.simplefilter("ignore", cl.CompilerWarning)
-                program = cl.Program(self._context, text).build()
-                self._kernels[key] = {kernel.function_name: kernel for kernel in program.all_kernels()}
-        return self._kernels[key][name]
+                program = cl.Program(self._context, program_text(files, defines)).build()
+                kept = self._kernels[key] = Kernel(name, cl.Kernel(program, name))
+        return kept
 
     def buffer(self, slot: str, size: int) -> Any:
         """Return the kept buffer of `slot`, of at least `size` bytes."""
@@ -143,23 +157,24 @@ class Device:
             self._slots[slot] = kept
         return kept
 
-    def constant(self, slot: str, array: np.ndarray[Any, Any]) -> Any:
-        """Return a buffer that holds `array`; kept, so that the same table goes over once."""
-        key = (slot, array.tobytes())
-        if key not in self._constants:
-            if len(self._constants) > 64:
-                self._constants.clear()
+    def table(self, key: tuple[Any, ...], make: Callable[[], np.ndarray[Any, Any]]) -> tuple[Any, int]:
+        """Return a buffer with the array of `make`, and its length; made once for a `key`."""
+        if key not in self._tables:
+            if len(self._tables) > 64:
+                self._tables.clear()
+            array = make()
             flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
             with failures_named(f"a table on {self.name}"):
-                self._constants[key] = cl.Buffer(self._context, flags, hostbuf=array)
-        return self._constants[key]
+                self._tables[key] = cl.Buffer(self._context, flags, hostbuf=array), len(array)
+        return self._tables[key]
 
     def send(self, slot: str, array: Matrix) -> Any:
         """Return a buffer with the bytes of `array`, which is contiguous and stays alive until `receive`.
 
-        A CPU device reads the array where it lies if that is a boundary of ALIGNMENT; else it is copied.
+        A CPU device reads the array where it lies. Only the pack kernels read it, element by element, so the
+        alignment of an element is enough; an array without even that is copied.
         """
-        if self.host_memory and array.ctypes.data % ALIGNMENT == 0 and array.size:
+        if self.host_memory and array.ctypes.data % array.itemsize == 0 and array.size:
             flags = cl.mem_flags.READ_ONLY | cl.mem_flags.USE_HOST_PTR
             with failures_named(f"an array on {self.name}"):
                 return cl.Buffer(self._context, flags, hostbuf=array)
@@ -193,9 +208,12 @@ class Device:
         return array
 
     def allocate(self, size: int) -> Any:
-        """Return a new buffer of `size` bytes, freed when it is no longer held."""
+        """Return a buffer of `size` bytes, free for another result when it is no longer held."""
         with failures_named(f"a buffer of {size} bytes on {self.name}"):
-            return cl.Buffer(self._context, cl.mem_flags.READ_WRITE, max(size, 1))
+            # the queue works in order, so whoever gets the memory next writes to it after its last reader
+            if size <= POOLED_BYTES:
+                return self._pool.allocate(max(size, ALIGNMENT))
+            return cl.Buffer(self._context, cl.mem_flags.READ_WRITE, size)
 
     def uploaded(self, array: Matrix) -> Any:
         """Return a new buffer with a copy of the C-ordered `array`."""
@@ -218,21 +236,26 @@ class Device:
         with failures_named(f"work on {self.name}"):
             self._queue.finish()
 
-    def run(self, kernel: Any, groups: tuple[int, ...], local: tuple[int, ...], *arguments: Any) -> None:
+    def run(self, kernel: Kernel, groups: tuple[int, ...], local: tuple[int, ...], *arguments: Any) -> None:
         """Queue `kernel` on `groups` work-groups of `local` items, with buffers and numpy scalars."""
-        with failures_named(f"{kernel.function_name} on {self.name}"):
-            kernel.set_args(*arguments)
+        with failures_named(f"{kernel.name} on {self.name}"):
+            if not kernel.typed:
+                scalars = [value if isinstance(value, np.generic) else None for value in arguments]
+                kernel.handle.set_arg_types([getattr(value, "dtype", None) for value in scalars])
+                kernel.typed = True
+            kernel.handle.set_args(*arguments)
             cl.enqueue_nd_range_kernel(
-                self._queue, kernel, tuple(g * n for g, n in zip(groups, local, strict=True)), local
+                self._queue, kernel.handle, tuple(g * n for g, n in zip(groups, local, strict=True)), local
             )
 
     def close(self) -> None:
         """Release every buffer; may be called twice."""
-        for kept in (*self._slots.values(), *self._constants.values()):
+        for kept in (*self._slots.values(), *(table for table, _ in self._tables.values())):
             kept.release()
         self._slots.clear()
-        self._constants.clear()
+        self._tables.clear()
         self._kernels.clear()
+        self._pool.stop_holding()
 
 
 def aligned_empty(shape: tuple[int, int], dtype: np.dtype[Any]) -> Matrix:

@@ -10,7 +10,7 @@ import numpy as np
 from mtbridge.compute import devices
 from mtbridge.compute.device_matrix import DeviceMatrix
 from mtbridge.compute.engine import Engine
-from mtbridge.compute.forms import WIDE_SUM, Form, packed_form, tiled_form, upper_triangle, whole_grid
+from mtbridge.compute.forms import SQUARE, WIDE_SUM, Form, packed_form, tiled_form, upper_triangle, whole_grid
 from mtbridge.errors import DeviceError
 from mtbridge.matrix import DTYPES, Matrix
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 Operand: TypeAlias = Matrix | DeviceMatrix
 
 INNER_STEP = 128
-MIRROR_SIDE, MIRROR_DOWN = 32, 8
-# On a device without float64, float32 products are summed over this many rows, then in float64 on the host.
-ROWS_OF_A_SUM = 256
 
 
-def open_opencl(wanted: str | None = None, *, largest_buffer: int | None = None) -> OpenCLEngine:
+def open_opencl(
+    wanted: str | None = None, *, largest_buffer: int | None = None, tiled: int = 0
+) -> OpenCLEngine:
     """Open the engine on the device that is meant (see `devices.choose`).
 
     Parameters
     ----------
     largest_buffer : bytes that one buffer may have; by default what the device allows
+    tiled : take the GPU kernels, for groups of up to so many items, on a CPU device too
 
     Raises
     ------
@@ -44,7 +44,10 @@ def open_opencl(wanted: str | None = None, *, largest_buffer: int | None = None)
     for found in enumerate_devices():
         if found.key == verdict.key:
             return OpenCLEngine(
-                Device(found), vector_bytes=verdict.vector_bytes, largest_buffer=largest_buffer
+                Device(found),
+                vector_bytes=verdict.vector_bytes,
+                largest_buffer=largest_buffer,
+                tiled=tiled,
             )
     # a driver was exchanged since the verdict: look again, once
     devices.survey(fresh=True)
@@ -54,7 +57,8 @@ def open_opencl(wanted: str | None = None, *, largest_buffer: int | None = None)
 class OpenCLEngine(Engine):
     """Products by the kernels in kernels/multiply and kernels/gram.
 
-    `tiled` takes the GPU kernels on a CPU device too, where they are slow but can be tested.
+    `tiled` takes the GPU kernels, for groups of up to so many items, on a CPU device too: slow, but it can be
+    tested.
     """
 
     name = "opencl"
@@ -65,7 +69,7 @@ class OpenCLEngine(Engine):
         *,
         vector_bytes: int = 0,
         largest_buffer: int | None = None,
-        tiled: bool = False,
+        tiled: int = 0,
     ) -> None:
         self.device = device.name
         self._device = device
@@ -73,7 +77,7 @@ class OpenCLEngine(Engine):
         self._forms = {
             dtype: packed_form(dtype, vector_bytes)
             if device.kind == "cpu" and not tiled
-            else tiled_form(dtype, device.largest_group)
+            else tiled_form(dtype, tiled or device.largest_group)
             for dtype in DTYPES
         }
 
@@ -107,6 +111,8 @@ class OpenCLEngine(Engine):
     def _product(self, A: Operand, B: Operand) -> Any:
         if isinstance(A, DeviceMatrix) or isinstance(B, DeviceMatrix):
             shape = (A.shape[0], B.shape[1])
+            if 0 in (*shape, A.shape[1]):
+                return self.upload(np.zeros(shape, A.dtype))
             target = self._device.allocate(shape[0] * shape[1] * A.itemsize)
             self._queue_product(self._form(A), A, B, A.dtype, target)
             return DeviceMatrix(target, shape, A.dtype, (shape[1], 1))
@@ -115,14 +121,14 @@ class OpenCLEngine(Engine):
     def _gram(self, X: Operand, *, wide: bool) -> Any:
         if isinstance(X, DeviceMatrix):
             columns = X.shape[1]
+            if 0 in X.shape:
+                return self.upload(np.zeros((columns, columns), X.dtype))
             target = self._device.allocate(columns * columns * X.itemsize)
             self._queue_gram(self._form(X), X, X.dtype, target)
             return DeviceMatrix(target, (columns, columns), X.dtype, (columns, 1))
         total = np.dtype(np.float64) if wide else X.dtype
         if total != X.dtype and not self._device.fp64:
-            parts = (
-                self._gram(X[at : at + ROWS_OF_A_SUM], wide=False) for at in range(0, len(X), ROWS_OF_A_SUM)
-            )
+            parts = (self._gram(X[at : at + WIDE_SUM], wide=False) for at in range(0, len(X), WIDE_SUM))
             return sum(parts, np.zeros((X.shape[1], X.shape[1])))
         form = self._form(X)
         rows, columns = X.shape
@@ -181,7 +187,9 @@ class OpenCLEngine(Engine):
         if not rows or not columns or not inner:
             return np.zeros((rows, columns), total)
         target, out = self._device.result("product", (rows, columns), total)
-        self._queue_product(form, contiguous(A), contiguous(B), total, target)
+        # copies, where they are some, must live until the device has read them
+        left, right = contiguous(A), contiguous(B)
+        self._queue_product(form, left, right, total, target)
         return self._device.receive(target, out)
 
     def _gram_block(self, form: Form, X: Matrix, total: np.dtype[Any]) -> Matrix:
@@ -189,7 +197,9 @@ class OpenCLEngine(Engine):
         if not rows or not columns:
             return np.zeros((columns, columns), total)
         target, out = self._device.result("product", (columns, columns), total)
-        self._queue_gram(form, contiguous(X), total, target)
+        # a copy, where it is one, must live until the device has read it
+        held = contiguous(X)
+        self._queue_gram(form, held, total, target)
         return self._device.receive(target, out)
 
     def _queue_product(self, form: Form, A: Operand, B: Operand, total: np.dtype[Any], target: Any) -> None:
@@ -198,30 +208,31 @@ class OpenCLEngine(Engine):
         right, _ = self._pack(form, "right", B, form.right)
         files = (*form.headers, f"multiply/{form.file}.cl")
         kernel = self._device.kernel("multiply", files, macros(form, A.dtype, total))
-        grid = whole_grid(rows, columns, (form.rows, form.columns))
-        blocks = self._device.constant("blocks", grid)
+        block = (form.rows, form.columns)
+        blocks, count = self._device.table((rows, columns, block), lambda: whole_grid(rows, columns, block))
         sizes = (np.int32(rows), np.int32(columns), np.int32(depth), np.int32(columns))
-        self._device.run(kernel, (len(grid),), (form.group,), left, right, target, *sizes, blocks)
+        self._device.run(kernel, (count,), (form.group,), left, right, target, *sizes, blocks)
 
     def _queue_gram(self, form: Form, X: Operand, total: np.dtype[Any], target: Any) -> None:
         columns = X.shape[1]
         panels, depth = self._pack(form, "right", X, form.right)
         defines = {**macros(form, X.dtype, total), "LEFT_PANEL": form.right}
         kernel = self._device.kernel("gram", (*form.headers, f"gram/{form.file}.cl"), defines)
-        grid = upper_triangle(columns, (form.rows, form.columns))
-        blocks = self._device.constant("triangle", grid)
+        blocks, count = self._triangle(columns, (form.rows, form.columns))
         sizes = (np.int32(columns), np.int32(depth), np.int32(columns))
-        self._device.run(kernel, (len(grid),), (form.group,), panels, target, *sizes, blocks)
-        if not form.mirrors:
-            self._mirror(target, columns, total)
+        self._device.run(kernel, (count,), (form.group,), panels, target, *sizes, blocks)
+        if form.squares:
+            self._mirror(form, target, columns, total)
 
-    def _mirror(self, target: Any, columns: int, total: np.dtype[Any]) -> None:
-        size = 8 * total.itemsize
-        kernel = self._device.kernel("mirror", ("gram/mirror.cl",), {"REAL_BITS": size})
-        grid = upper_triangle(columns, (MIRROR_SIDE, MIRROR_SIDE))
-        blocks = self._device.constant("mirror", grid)
-        local = (MIRROR_SIDE, MIRROR_DOWN)
-        self._device.run(kernel, (len(grid), 1), local, target, np.int32(columns), np.int32(columns), blocks)
+    def _mirror(self, form: Form, target: Any, columns: int, total: np.dtype[Any]) -> None:
+        defines = {"REAL_BITS": 8 * total.itemsize, "SIDE": SQUARE, "DOWN": form.squares}
+        kernel = self._device.kernel("mirror", ("gram/mirror.cl",), defines)
+        blocks, count = self._triangle(columns, (SQUARE, SQUARE))
+        local = (SQUARE, form.squares)
+        self._device.run(kernel, (count, 1), local, target, np.int32(columns), np.int32(columns), blocks)
+
+    def _triangle(self, columns: int, block: tuple[int, int]) -> tuple[Any, int]:
+        return self._device.table((columns, block), lambda: upper_triangle(columns, block))
 
     def _pack(self, form: Form, slot: str, X: Operand, panel: int) -> tuple[Any, int]:
         """Pack `X`, (inner, strips), contiguous in either order; return panels and the padded inner size."""
@@ -234,16 +245,18 @@ class OpenCLEngine(Engine):
             source = self._device.send(f"{slot} source", X if X.flags.c_contiguous else X.T)
             steps = element_steps(X)
         packed = self._device.buffer(f"{slot} panels", panels * panel * depth * X.itemsize)
-        defines = {
-            "REAL_BITS": 8 * X.itemsize,
-            "PANEL": panel,
-            "LANES": form.lanes,
-            "INNER_STEP": INNER_STEP,
-        }
-        kernel = self._device.kernel("pack", ("multiply/pack.cl",), defines)
+        defines = {"REAL_BITS": 8 * X.itemsize, "PANEL": panel}
+        if form.squares:
+            file, local = "multiply/pack_squares.cl", (SQUARE, form.squares)
+            defines |= {"SQUARE": SQUARE, "DOWN": form.squares}
+            groups = (panels * panel // SQUARE, -(-depth // SQUARE))
+        else:
+            file, local = "multiply/pack.cl", (1, 1)
+            defines["INNER_STEP"] = INNER_STEP
+            groups = (panels, -(-depth // INNER_STEP))
+        kernel = self._device.kernel("pack", (file,), defines)
         sizes = (np.int32(strips), np.int32(inner), np.int32(depth), np.int64(steps[0]), np.int64(steps[1]))
-        groups = (panels, -(-depth // INNER_STEP))
-        self._device.run(kernel, groups, (form.lanes, 1), source, packed, *sizes)
+        self._device.run(kernel, groups, local, source, packed, *sizes)
         return packed, depth
 
 

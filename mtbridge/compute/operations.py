@@ -37,10 +37,19 @@ def gram(X: Matrix, *, engine: Engine) -> Result:
     return finished(matrix, start, engine, rows=len(X))
 
 
-def covariance(X: Matrix, *, engine: Engine, ddof: int = 1, symbols: tuple[str, ...] | None = None) -> Result:
-    """Return the covariance matrix of the columns of `X`, shape (rows, columns), in its dtype.
+def covariance(
+    X: Matrix,
+    *,
+    engine: Engine,
+    ddof: int = 1,
+    symbols: tuple[str, ...] | None = None,
+    dtype: str | None = None,
+) -> Result:
+    """Return the covariance matrix of the columns of `X`, shape (rows, columns).
 
-    NaN everywhere where ``rows <= ddof``; a column that holds inf makes its own row and column NaN.
+    Products are taken and the matrix is returned in `dtype`, by default that of `X`; centring and sums are
+    in float64. NaN everywhere where ``rows <= ddof``; a column that holds inf makes its own row and column
+    NaN.
 
     Raises
     ------
@@ -49,20 +58,24 @@ def covariance(X: Matrix, *, engine: Engine, ddof: int = 1, symbols: tuple[str, 
     OptionError
         If `ddof` is negative.
     InputError
-        If a covariance is past the range of float32 and `X` is float32.
+        If a covariance is past the range of float32 and that is the dtype.
     """
+    kind = np.dtype(dtype) if dtype else X.dtype
     if ddof < 0:
         raise OptionError(f"ddof is {ddof}; it must be 0 or more (1 is usual).")
     refuse_unfit(X, symbols)
     start = time.perf_counter()
-    matrix = engine.moments(X).covariance(ddof)
-    if X.dtype == np.float32 and np.nanmax(np.abs(matrix), initial=0.0) > np.finfo(np.float32).max:
+    matrix = engine.moments(X, dtype=kind).covariance(ddof)
+    if kind == np.float32 and np.nanmax(np.abs(matrix), initial=0.0) > np.finfo(np.float32).max:
         raise InputError("a covariance is past the range of float32; use float64.")
-    return finished(matrix.astype(X.dtype), start, engine, rows=len(X), symbols=symbols, counted=True)
+    matrix = matrix.astype(kind, copy=False)
+    return finished(matrix, start, engine, rows=len(X), symbols=symbols, counted=True)
 
 
-def correlation(X: Matrix, *, engine: Engine, symbols: tuple[str, ...] | None = None) -> Result:
-    """Return the correlation matrix of the columns of `X`, shape (rows, columns), in its dtype.
+def correlation(
+    X: Matrix, *, engine: Engine, symbols: tuple[str, ...] | None = None, dtype: str | None = None
+) -> Result:
+    """Return the correlation matrix of the columns of `X`, shape (rows, columns); `dtype` as in `covariance`.
 
     Never outside [-1, 1], the diagonal exactly 1; NaN for a column that never changes or holds inf.
 
@@ -71,10 +84,12 @@ def correlation(X: Matrix, *, engine: Engine, symbols: tuple[str, ...] | None = 
     MissingValueError
         If `X` holds NaN.
     """
+    kind = np.dtype(dtype) if dtype else X.dtype
     refuse_unfit(X, symbols)
     start = time.perf_counter()
-    matrix = engine.moments(X).correlation()
-    return finished(matrix.astype(X.dtype), start, engine, rows=len(X), symbols=symbols, counted=True)
+    matrix = engine.moments(X, dtype=kind).correlation()
+    matrix = matrix.astype(kind, copy=False)
+    return finished(matrix, start, engine, rows=len(X), symbols=symbols, counted=True)
 
 
 def refuse_unfit(X: Matrix, symbols: tuple[str, ...] | None) -> None:

@@ -1,13 +1,16 @@
 """The first use of a device, in a child process: `python -m mtbridge.compute.probe`.
 
 A broken runtime may abort, crash or hang; here that ends a child and becomes a verdict. The child
-prints one line of JSON: with no argument the devices that the loader lists, with `LINKER INDEX` what
-device INDEX answered to kernels/probe.cl.
+prints one line of JSON. Its arguments are a linker, and then `list` for the devices that the loader
+lists, an index for what that device answered to kernels/probe.cl, or `library FILE` for whether the
+library that an .icd file names can be opened.
 """
 
 from __future__ import annotations
 
+import ctypes
 import sys
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -54,10 +57,24 @@ def probed(index: int) -> Answer:
     return Answer(ok=True, fp64=device.fp64, vector_bytes=int(answer[2]))
 
 
+def opened(path: Path) -> bool:
+    """Open the library that an .icd file names, as the loader would."""
+    name = path.read_text(encoding="utf-8").strip()
+    try:
+        ctypes.CDLL(name)
+    except OSError as error:
+        sys.exit(f"{name} cannot be loaded ({error})")
+    return True
+
+
 def main() -> None:
-    linker = sys.argv[1] if len(sys.argv) > 1 else "system"
+    linker, what, *rest = sys.argv[1:]
     prepare(linker)
-    message: list[Listed] | Answer = probed(int(sys.argv[2])) if len(sys.argv) > 2 else listed()
+    message: list[Listed] | Answer | bool
+    if what == "library":
+        message = opened(Path(rest[0]))
+    else:
+        message = listed() if what == "list" else probed(int(what))
     print(msgspec.json.encode(message).decode(), flush=True)
 
 

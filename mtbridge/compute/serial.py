@@ -12,12 +12,16 @@ import os
 import platform
 from collections.abc import Callable
 from functools import cache
+from typing import Literal
 
 import numpy as np
 
 from mtbridge.compute.engine import Engine
 from mtbridge.compute.host import mirrored
 from mtbridge.matrix import Matrix
+
+# the compiled loops take no other arrays
+WRITEABLE: tuple[Literal["C", "W"], ...] = ("C", "W")
 
 Loop = Callable[[Matrix, Matrix, Matrix], None]
 
@@ -51,12 +55,14 @@ class SerialEngine(Engine):
     def _product(self, A: Matrix, B: Matrix) -> Matrix:
         C = np.zeros((A.shape[0], B.shape[1]), A.dtype)
         with np.errstate(all="ignore"):
-            self.multiply_loop(np.ascontiguousarray(A), np.ascontiguousarray(B), C)
+            self.multiply_loop(
+                np.require(A, requirements=WRITEABLE), np.require(B, requirements=WRITEABLE), C
+            )
         return C
 
     def _gram(self, X: Matrix, *, wide: bool) -> Matrix:
         C = np.zeros((X.shape[1], X.shape[1]), np.float64 if wide else X.dtype)
-        Z = np.ascontiguousarray(X, C.dtype)
+        Z = np.require(X, C.dtype, WRITEABLE)
         with np.errstate(all="ignore"):
             self.gram_loop(Z, Z, C)
         return mirrored(C)

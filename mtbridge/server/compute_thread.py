@@ -3,6 +3,9 @@
 The I/O loop and this thread share `waiting`, a dictionary of the jobs that nobody has taken. Whoever
 pops a job from it owns it: this thread to compute it, the loop to cancel, expire or refuse it. A pop is
 atomic, so a job is answered exactly once without a lock.
+
+The loop is also the only one that submits. So while it holds no job this thread idles, and the loop may
+call `compute` itself for work that is over sooner than a thread wakes up.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from queue import SimpleQueue
 from types import TracebackType
@@ -35,6 +38,7 @@ class Job:
     number : counts the jobs of this worker
     envelope : the frames before the head, to be sent back as they came; the client's identity first
     message : the request; its arrays look at the frames that were received
+    form : what decides how long the request takes
     bytes : what the request takes in memory
     deadline : a moment of `time.monotonic`, or infinity
     """
@@ -42,6 +46,7 @@ class Job:
     number: int
     envelope: tuple[bytes, ...]
     message: Message
+    form: Hashable
     bytes: int
     deadline: float
 
@@ -138,7 +143,7 @@ class ComputeThread:
             self.current = job
             mine = self.waiting.pop(job.number, None) is not None
             if mine:
-                self.finished.append(_finish(service, job))
+                self.finished.append(compute(service, job))
             self.current = None
             # an idle thread must not keep the frames of its last job alive
             del job
@@ -146,7 +151,8 @@ class ComputeThread:
                 self._wake()
 
 
-def _finish(service: Service, job: Job) -> Finished:
+def compute(service: Service, job: Job) -> Finished:
+    """Return `job` with its reply, whatever happens meanwhile."""
     head = job.message.head
     start = time.monotonic()
     try:

@@ -1,6 +1,6 @@
 """The I/O loop: messages off the socket, to the compute thread, and replies back.
 
-It never computes, and never waits for a client.
+It never waits for a client, and computes only what is over sooner than another thread wakes up.
 """
 
 from __future__ import annotations
@@ -8,13 +8,13 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 import zmq
 
 from mtbridge.errors import ProtocolError
-from mtbridge.server.compute_thread import DEADLINE_TEXT, ComputeThread, Finished, Job
+from mtbridge.server.compute_thread import DEADLINE_TEXT, ComputeThread, Finished, Job, compute
 from mtbridge.server.envelope import find_body
 from mtbridge.server.wakeup import Wakeup
 from mtbridge.service import Service
@@ -35,6 +35,13 @@ log = logging.getLogger(__name__)
 
 # So that replies and a stop are looked at while requests pour in.
 REQUESTS_A_TURN = 64
+# A request is computed in the loop where one of the very same form took no longer than this: its kernels are
+# built, and a ping that comes meanwhile does not notice.
+QUICK_SECONDS = 0.001
+QUICK_FORMS = 4096
+# Plain numbers: `send_multipart` combines two enumerations for each frame, which costs more than sending it.
+_LAST = int(zmq.DONTWAIT)
+_MORE = int(zmq.DONTWAIT | zmq.SNDMORE)
 # No turn is longer, since on Windows a signal does not end a poll.
 LONGEST_POLL_MS = 1000
 
@@ -102,6 +109,7 @@ class Loop:
         self._held_bytes = 0
         self._next_deadline = math.inf
         self._stopping = False
+        self._quick: set[Hashable] = set()
 
     def serve(self, stop_asked: Callable[[], bool]) -> None:
         """Answer requests until `stop_asked` is true; wake the poll after making it so."""
@@ -202,10 +210,15 @@ class Loop:
             return
         deadline = time.monotonic() + head.deadline_ms / 1000 if head.deadline_ms else math.inf
         self._jobs += 1
+        job = Job(self._jobs, envelope, message, _form(message), size, deadline)
+        if not self._held and job.form in self._quick:
+            # waking the other thread, and being woken by it, would take longer than this
+            self._deliver(compute(self._service, job))
+            return
         self._held += 1
         self._held_bytes += size
         self._next_deadline = min(self._next_deadline, deadline)
-        self._compute.submit(Job(self._jobs, envelope, message, size, deadline))
+        self._compute.submit(job)
 
     def _cancel(self, identity: bytes, number: int) -> None:
         for job in list(self._compute.waiting.values()):
@@ -231,11 +244,22 @@ class Loop:
 
     def _send_finished(self) -> None:
         while self._compute.finished:
-            finished: Finished = self._compute.finished.popleft()
+            finished = self._compute.finished.popleft()
             self._release(finished.job)
-            self._send(finished.job.envelope, finished.reply, finished.frames)
-            if log.isEnabledFor(logging.DEBUG):
-                log.debug("%r: %r in %.6f s", finished.job.message, finished.reply, finished.seconds)
+            self._deliver(finished)
+
+    def _deliver(self, finished: Finished) -> None:
+        """Send a reply, and remember whether requests of this form are over soon."""
+        job = finished.job
+        self._send(job.envelope, finished.reply, finished.frames)
+        # a refusal is always over soon, and says nothing about the next request
+        if finished.reply.head.kind is Kind.RESULT:
+            if finished.seconds > QUICK_SECONDS:
+                self._quick.discard(job.form)
+            elif len(self._quick) < QUICK_FORMS:
+                self._quick.add(job.form)
+        if log.isEnabledFor(logging.DEBUG):
+            log.debug("%r: %r in %.6f s", job.message, finished.reply, finished.seconds)
 
     def _release(self, job: Job) -> None:
         self._held -= 1
@@ -244,8 +268,9 @@ class Loop:
     def _refuse(
         self, envelope: tuple[bytes, ...], number: int, operation: int, status: int, text: str
     ) -> None:
-        log.debug("refused #%d with status %d: %s", number, status, text)
-        self._send(envelope, error(number, operation, status, text))
+        reply = error(number, operation, status, text)
+        log.debug("refused #%d with status %d: %s", number, status, reply.text)
+        self._send(envelope, reply)
 
     def _send(
         self, envelope: tuple[bytes, ...], reply: Message, frames: Sequence[Buffer] | None = None
@@ -255,10 +280,20 @@ class Loop:
             self._counters.results += 1
         else:
             self._counters.errors += 1
+        parts: list[Buffer] = [*envelope, *(frames or encode(reply))]
+        last = parts.pop()
         try:
-            self._router.send_multipart(
-                [*envelope, *(frames or encode(reply))], flags=zmq.DONTWAIT, copy=False
-            )
+            for part in parts:
+                self._router.send(part, _MORE, copy=False)
+            self._router.send(last, _LAST, copy=False)
         except zmq.ZMQError as failure:
             self._counters.undelivered += 1
             log.debug("%r could not be delivered: %s", reply, failure)
+
+
+def _form(message: Message) -> Hashable:
+    """Return what decides how long a request takes: operation, types, orders and shapes."""
+    return (
+        message.head.operation,
+        *((array.data.shape, array.data.dtype.char, array.data.strides) for array in message.arrays),
+    )

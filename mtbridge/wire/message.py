@@ -31,7 +31,7 @@ _NUMPY_TYPES: Final = {
 _DTYPES: Final = {numpy_type: dtype for dtype, numpy_type in _NUMPY_TYPES.items()}
 
 MAX_TEXT_CHARACTERS = 600
-"""A reply's sentence is cut after this: it may quote what a stranger sent."""
+"""A reply's sentence is cut after this."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,6 +113,11 @@ def error(number: int, operation: int, status: int, text: str) -> Message:
 
 
 def _sentence(text: str) -> bytes:
+    """Return one line of UTF-8: what it quotes may be long, or hold line ends that would forge a log."""
+    if not text.isprintable():
+        text = "".join(
+            character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text
+        )
     if len(text) > MAX_TEXT_CHARACTERS:
         text = text[: MAX_TEXT_CHARACTERS - 1] + "…"
     return text.encode("utf-8", errors="replace")

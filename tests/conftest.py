@@ -1,0 +1,82 @@
+"""Fixtures that every test may ask for: engines on the device of this machine, and the shared files.
+
+XDG_CACHE_HOME is left alone, so kernels are built once a machine and not once a test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from mtbridge.compute import Engine, devices, open_engine
+from mtbridge.compute.devices import Verdict
+from mtbridge.compute.opencl_engine import OpenCLEngine, open_opencl
+from mtbridge.errors import DeviceError
+
+SHARED = Path(__file__).resolve().parents[1].parent / "shared"
+CONTENDERS = ("opencl", "opencl tiled", "numpy", "serial")
+SMALL_GROUP = 64
+"""Items of a group that select the small settings; a CPU runtime builds the large ones for minutes."""
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of real price files and of cases with exact answers, beside the checkout."""
+    if not SHARED.is_dir():
+        pytest.skip("there is no folder ../shared beside the checkout")
+    return SHARED
+
+
+@pytest.fixture(scope="session")
+def verdict() -> Verdict:
+    """The device that tests compute on: a CPU's, so that the packed kernels are the ones tested."""
+    try:
+        found = devices.choose("cpu")
+    except DeviceError as error:
+        pytest.skip(f"no OpenCL device on a processor: {error}")
+    devices.load(found)
+    return found
+
+
+@pytest.fixture(scope="session")
+def open_tiled(verdict: Verdict) -> Callable[[], OpenCLEngine]:
+    """Open an engine with the GPU kernels in their small settings on the CPU device."""
+
+    def opened(largest_buffer: int | None = None) -> OpenCLEngine:
+        return open_opencl("cpu", largest_buffer=largest_buffer, tiled=SMALL_GROUP)
+
+    return opened
+
+
+@pytest.fixture(scope="session")
+def opencl_engine(verdict: Verdict) -> Iterator[Engine]:
+    with open_opencl("cpu") as engine:
+        yield engine
+
+
+@pytest.fixture(scope="session")
+def tiled_engine(open_tiled: Callable[[], OpenCLEngine]) -> Iterator[Engine]:
+    with open_tiled() as engine:
+        yield engine
+
+
+@pytest.fixture(scope="session")
+def numpy_engine() -> Iterator[Engine]:
+    with open_engine("numpy") as engine:
+        yield engine
+
+
+@pytest.fixture(scope="session")
+def serial_engine() -> Iterator[Engine]:
+    with open_engine("serial") as engine:
+        yield engine
+
+
+@pytest.fixture(params=CONTENDERS)
+def engine(request: pytest.FixtureRequest) -> Engine:
+    """Every engine in turn, the GPU kernels on the CPU device among them."""
+    name = {"opencl tiled": "tiled_engine"}.get(request.param, f"{request.param}_engine")
+    found: Engine = request.getfixturevalue(name)
+    return found

@@ -1,0 +1,97 @@
+"""What the bridge tests share: raw ZeroMQ peers, and an engine that waits to be let go."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import zmq
+
+from mtbridge.compute.host import NumpyEngine
+from mtbridge.wire import Array, Kind, Limits, Message, Operation, Role, decode, encode, request
+
+PATIENCE_MS = 20_000
+
+
+class Peer:
+    """A raw socket, for what the Python client would never send; every wait is bounded."""
+
+    def __init__(self, endpoint: str, kind: int = zmq.DEALER, **options: int) -> None:
+        self.context = zmq.Context()
+        self.socket = self.context.socket(kind)
+        self.socket.setsockopt(zmq.LINGER, 0)
+        self.socket.setsockopt(zmq.RCVTIMEO, PATIENCE_MS)
+        self.socket.setsockopt(zmq.SNDTIMEO, PATIENCE_MS)
+        for name, value in options.items():
+            self.socket.setsockopt(getattr(zmq, name), value)
+        self.socket.connect(endpoint)
+        # a REQ socket adds and takes off the delimiter itself
+        self.delimiter = [] if kind == zmq.REQ else [b""]
+
+    def send(self, frames: Sequence[Any]) -> None:
+        self.socket.send_multipart([*self.delimiter, *frames])
+
+    def ask(self, operation: Operation, number: int, *arrays: Array, **more: Any) -> None:
+        self.send(encode(request(operation, number, arrays, **more)))
+
+    def receive(self) -> Message:
+        frames = self.socket.recv_multipart()
+        if self.delimiter:
+            assert frames[0] == b""
+        return decode(frames[len(self.delimiter) :], Limits())
+
+    def silent(self, milliseconds: int) -> bool:
+        """Whether nothing comes for so long."""
+        return self.socket.poll(milliseconds) == 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.socket.close(linger=0)
+        self.context.term()
+
+
+def data(*shape: int, value: float = 1.0) -> Array:
+    return Array(Role.DATA, np.full(shape, value))
+
+
+def long_job() -> tuple[Array, Array]:
+    """Factors whose product takes seconds on a few cores: what follows surely comes before its end."""
+    A = np.random.default_rng(0).standard_normal((3000, 6000))
+    return Array(Role.A, A), Array(Role.B, A.reshape(6000, 3000))
+
+
+def check_alive(endpoint: str) -> None:
+    """A new client gets its pong: the worker is well."""
+    with Peer(endpoint) as peer:
+        peer.ask(Operation.PING, 77)
+        reply = peer.receive()
+    assert reply.head.kind is Kind.RESULT
+    assert reply.head.request == 77
+
+
+class GatedEngine(NumpyEngine):
+    """Computes as numpy does, but each gram waits at a gate. What waits behind it is then certain."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.started = threading.Semaphore(0)
+        self.gate = threading.Semaphore(0)
+        self.closed = False
+        self.threads: set[int] = {threading.get_ident()}
+
+    def _gram(self, X: Any, *, wide: bool) -> Any:
+        self.threads.add(threading.get_ident())
+        self.started.release()
+        assert self.gate.acquire(timeout=60)
+        return super()._gram(X, wide=wide)
+
+    def close(self) -> None:
+        self.threads.add(threading.get_ident())
+        self.closed = True

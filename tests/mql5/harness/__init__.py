@@ -1,0 +1,1 @@
+"""What runs MQL5 programs without a terminal: translator, compiler, surroundings, peers."""

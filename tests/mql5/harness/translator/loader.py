@@ -1,0 +1,93 @@
+"""Follow the includes and put one C++ file together."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from harness.translator import checks, rewrite
+from harness.translator.source import Complaints, Literals, TranslationError, blank, read
+
+_INCLUDE = re.compile("#include\\s+(?:<([^>]+)>|(\x01\\d+\x02))")
+_PROPERTY = re.compile(r"#property\s+(\w+)\s*(.*)")
+
+
+def translate(source: Path, *, include: Path) -> str:
+    """C++ of an MQL5 program.
+
+    Parameters
+    ----------
+    source : Path
+        The .mq5 file.
+    include : Path
+        The folder that stands for MQL5/Include of the terminal.
+
+    Raises
+    ------
+    TranslationError
+        If anything is not MQL5; the message has a line for each mistake.
+    """
+    loader = _Loader(include)
+    loader.load(source)
+    if loader.complaints.lines:
+        raise TranslationError("\n".join(loader.complaints.lines))
+    return '#include "mql5.hpp"\n' + "\n".join(loader.out) + "\n"
+
+
+class _Loader:
+    def __init__(self, include: Path) -> None:
+        self.include = include
+        self.out: list[str] = []
+        self.complaints = Complaints()
+        self.seen: set[Path] = set()
+
+    def load(self, path: Path) -> None:
+        """Append the C++ of a file and of what it includes, each file once."""
+        path = path.resolve()
+        if path in self.seen:
+            return
+        self.seen.add(path)
+        text = read(path)
+        for number, line in enumerate(text.split("\n"), 1):
+            if not line.isascii():
+                self.complaints.add(path, number, "a character that is not ASCII: code pages differ")
+        literals = Literals()
+        lines = literals.take_out(text).split("\n")
+        chunk: list[str] = []
+        start = 1
+        for number, line in enumerate(lines, 1):
+            for complaint in checks.complaints(blank(line)):
+                self.complaints.add(path, number, complaint)
+            directive = line.strip()
+            if not directive.startswith(("#include", "#property", "#import")):
+                declared = rewrite.input_line(line)
+                chunk.append(line if declared is None else declared)
+                continue
+            self._flush(path, start, chunk, literals)
+            self._directive(path, number, directive, literals)
+            chunk, start = [], number + 1
+        self._flush(path, start, chunk, literals)
+
+    def _directive(self, path: Path, number: int, line: str, literals: Literals) -> None:
+        if found := _INCLUDE.match(line):
+            system, local = found.groups()
+            name = system or literals.original(local).strip('"')
+            target = (self.include if system else path.parent) / name.replace("\\", "/")
+            if target.is_file():
+                self.load(target)
+            else:
+                self.complaints.add(path, number, f"{target} is not there")
+        elif found := _PROPERTY.match(line):
+            if complaint := checks.property_complaint(found.group(1)):
+                self.complaints.add(path, number, complaint)
+        else:
+            self.complaints.add(path, number, "DLL imports are not translated: mtbridge needs none")
+
+    def _flush(self, path: Path, start: int, chunk: list[str], literals: Literals) -> None:
+        code = rewrite.statements("\n".join(chunk))
+        at, declared = rewrite.prototypes(code)
+        mark = f'#line {start} "{path}"\n'
+        if at >= 0:
+            line = start + code.count("\n", 0, at)
+            code = f'{code[:at]}{declared}\n#line {line} "{path}"\n{code[at:]}'
+        self.out.append(mark + literals.cpp(code))

@@ -1,0 +1,7 @@
+// compile: operator=
+void OnStart()
+  {
+   double a[];
+   double b[];
+   a=b;
+  }

@@ -1,0 +1,6 @@
+// compile: InpCount
+input int InpCount=5;
+void OnStart()
+  {
+   InpCount=6;
+  }

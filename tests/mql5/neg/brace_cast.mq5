@@ -1,0 +1,5 @@
+// translate: 'static_cast' is C++
+void OnStart()
+  {
+   Print(static_cast<int>(1.5));
+  }

@@ -1,0 +1,6 @@
+// compile: StringToCharArray
+void OnStart()
+  {
+   uchar text[];
+   Print(StringToCharArray("x",text));
+  }

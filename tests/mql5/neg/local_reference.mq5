@@ -1,0 +1,7 @@
+// translate: a local reference
+void OnStart()
+  {
+   int a=1;
+   int &r=a;
+   Print(r);
+  }

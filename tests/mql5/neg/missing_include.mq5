@@ -1,0 +1,6 @@
+// translate: is not there
+#include <MtBridge/NoSuchFile.mqh>
+void OnStart()
+  {
+   Print(1);
+  }

@@ -1,0 +1,5 @@
+// translate: not ASCII
+void OnStart()
+  {
+   Print("größer");
+  }

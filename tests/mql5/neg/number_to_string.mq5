@@ -1,0 +1,6 @@
+// compile: string
+void OnStart()
+  {
+   string s=5;
+   Print(s);
+  }

@@ -1,0 +1,5 @@
+// run: too few arguments
+void OnStart()
+  {
+   PrintFormat("%d of %d",1);
+  }

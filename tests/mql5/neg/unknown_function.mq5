@@ -1,0 +1,5 @@
+// compile: Prnt
+void OnStart()
+  {
+   Prnt(1);
+  }

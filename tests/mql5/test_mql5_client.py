@@ -1,0 +1,204 @@
+"""CMtbClient against the real worker."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from harness.programs import Runner, Served
+
+from mtbridge.server import WorkerProcess
+from mtbridge.wire import Limits
+
+Start = Callable[..., subprocess.Popen[str]]
+OPERATIONS = ("multiply", "gram", "covariance", "correlation", "ddof")
+
+
+def data(rows: int = 40, cols: int = 3) -> np.ndarray:
+    """The matrix that ClientProbe makes."""
+    i = np.arange(rows * cols)
+    return (((i * 7919) % 1009) / 1009.0 + ((i * 31) % 17) * 0.25).reshape(rows, cols)
+
+
+def expected(operation: str, X: np.ndarray) -> np.ndarray:
+    """What numpy says; multiply takes the same numbers in two shapes."""
+    answers: dict[str, np.ndarray] = {
+        "multiply": X @ X.reshape(X.shape[1], X.shape[0]),
+        "gram": X.T @ X,
+        "covariance": np.cov(X, rowvar=False),
+        "ddof": np.cov(X, rowvar=False, ddof=0),
+        "correlation": np.corrcoef(X, rowvar=False),
+    }
+    return answers[operation]
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_an_operation_agrees_with_numpy(run: Runner, worker_port: int, operation: str) -> None:
+    answer = run("ClientProbe", InpPort=worker_port, InpActions=f"connect,{operation}").numbers(operation)
+    np.testing.assert_allclose(answer, expected(operation, data()).ravel(), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("operation", ["gram", "covariance", "correlation"])
+def test_the_type_matrix_gives_the_numbers_of_the_array(
+    run: Runner, worker_port: int, operation: str
+) -> None:
+    done = run("ClientProbe", InpPort=worker_port, InpActions=f"connect,{operation},matrix_{operation}")
+    assert np.array_equal(done.numbers(operation), done.numbers(f"matrix_{operation}"))
+
+
+def test_matrices_are_multiplied(run: Runner, worker_port: int) -> None:
+    answer = run("ClientProbe", InpPort=worker_port, InpActions="connect,matrix_multiply").numbers(
+        "matrix_multiply"
+    )
+    np.testing.assert_allclose(answer, expected("gram", data()).ravel(), rtol=1e-12)
+
+
+def test_a_call_connects_again_by_itself(run: Runner, worker_port: int) -> None:
+    assert (
+        len(
+            run("ClientProbe", InpPort=worker_port, InpActions="connect,close,covariance").numbers(
+                "covariance"
+            )
+        )
+        == 9
+    )
+
+
+def test_ping_tells_program_engine_device_and_limits(run: Runner, worker_port: int) -> None:
+    told = run("ClientProbe", InpPort=worker_port, InpActions="connect,ping").line("worker:").split(", ")
+    assert told[0].startswith("mtbridge ")
+    assert told[1] == "numpy"
+    assert told[-1] == f"{Limits().rows} rows"
+
+
+@pytest.mark.parametrize("model", ["whole", "first"])
+@pytest.mark.parametrize("seed", range(6))
+def test_short_reads_and_sends_change_nothing(run: Runner, worker_port: int, seed: int, model: str) -> None:
+    done = run(
+        "ClientProbe",
+        InpPort=worker_port,
+        InpActions="connect,multiply,covariance,correlation,ping",
+        InpRows=150,
+        FUZZ=1,
+        SEED=seed,
+        READ=model,
+    )
+    X = data(150)
+    for operation in ("multiply", "covariance", "correlation"):
+        np.testing.assert_allclose(
+            done.numbers(operation), expected(operation, X).ravel(), rtol=1e-12, atol=1e-14
+        )
+
+
+@pytest.mark.parametrize("model", ["whole", "first"])
+def test_frames_of_megabytes_pass_whole(run: Runner, worker_port: int, model: str) -> None:
+    done = run(
+        "ClientProbe",
+        InpPort=worker_port,
+        InpActions="connect,multiply",
+        InpRows=600,
+        InpCols=200,
+        READ=model,
+        InpTimeout=20000,
+    )
+    np.testing.assert_allclose(
+        done.numbers("multiply"), expected("multiply", data(600, 200)).ravel(), rtol=1e-12
+    )
+
+
+def test_the_workers_error_reply_is_shown_as_a_sentence(run: Runner, worker_port: int) -> None:
+    done = run("ClientProbe", InpPort=worker_port, InpActions="connect,nan,covariance")
+    assert done.line("nan:").startswith("error 10 status 5: The worker refused (status 5): ")
+    assert "missing values" in done.line("nan:")
+    # a refusal is an answer: the connection goes on
+    assert len(done.numbers("covariance")) == 9
+
+
+def test_an_option_that_the_worker_refuses_has_its_own_status(run: Runner, worker_port: int) -> None:
+    assert (
+        run("ClientProbe", InpPort=worker_port, InpActions="connect,badddof")
+        .line("badddof:")
+        .startswith("error 10 status 6: ")
+    )
+
+
+def test_sizes_that_disagree_are_refused_before_anything_is_sent(run: Runner) -> None:
+    done = run("ClientProbe", InpActions="wrong,matrix_wrong")
+    assert done.line("wrong:") == "error 1 status 0: 120 numbers are no matrix of 41 rows and 3 columns."
+    assert done.line("matrix_wrong:") == "error 1 status 0: A has 3 columns but B has 40 rows."
+
+
+def test_more_than_the_worker_takes_is_refused_before_it_is_sent(run: Runner) -> None:
+    with WorkerProcess(engine_name="numpy", limits=Limits(rows=30)) as worker:
+        port = worker.endpoint.rsplit(":", 1)[1]
+        done = run("ClientProbe", InpPort=port, InpActions="connect,covariance")
+    assert done.line("covariance:").startswith(
+        "error 9 status 0: A matrix of 40 rows, 3 columns and 960 bytes is more than"
+    )
+    assert "(30 rows, " in done.line("covariance:")
+
+
+def test_a_worker_that_was_restarted_is_found_again_in_the_same_call(
+    start: Start, serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    first = serve()
+    program = start("ClientProbe", InpPort=first.port, InpActions="connect,covariance,wait,correlation")
+    assert program.stdout is not None
+    while program.stdout.readline().strip() != "waiting":
+        assert program.poll() is None
+    first.stop()
+    serve(port=first.port)
+    (tmp_path / "GO.csv").touch()
+    last = program.communicate(timeout=30)[0].splitlines()[-1]
+    np.testing.assert_allclose(
+        [float(word) for word in last.split()[2:]], expected("correlation", data()).ravel(), rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_without_a_worker_the_terminal_computes_and_says_so(
+    run: Runner, operation: str, unused_port: int
+) -> None:
+    done = run("ClientProbe", InpPort=unused_port, InpActions=f"connect,{operation}", InpFallback=True)
+    np.testing.assert_allclose(
+        done.numbers(operation, how="local"), expected(operation, data()).ravel(), rtol=1e-12
+    )
+    (said,) = [line for line in done.lines if line.startswith("mtbridge: the terminal computes by itself.")]
+    assert "mtbridge serve" in said
+
+
+def test_in_the_strategy_tester_the_terminal_computes_and_says_so(run: Runner, worker_port: int) -> None:
+    done = run(
+        "ClientProbe",
+        InpPort=worker_port,
+        InpActions="connect,correlation,covariance",
+        InpFallback=True,
+        TESTER=1,
+    )
+    np.testing.assert_allclose(
+        done.numbers("covariance", how="local"), expected("covariance", data()).ravel(), rtol=1e-12
+    )
+    (said,) = [line for line in done.lines if line.startswith("mtbridge: the terminal computes by itself.")]
+    assert "strategy tester has no sockets" in said
+
+
+def test_the_terminal_refuses_nan_as_the_worker_does(run: Runner, unused_port: int) -> None:
+    done = run("ClientProbe", InpPort=unused_port, InpActions="connect,nan", InpFallback=True)
+    assert (
+        done.line("nan:")
+        == "error 1 status 0: Row 1, column 1 is not a number: remove rows with missing values first."
+    )
+
+
+def test_a_refusal_of_the_worker_is_not_answered_by_the_terminal(run: Runner, worker_port: int) -> None:
+    assert "error 10" in run(
+        "ClientProbe", InpPort=worker_port, InpActions="connect,nan", InpFallback=True
+    ).line("nan:")
+
+
+def test_an_indicator_is_told_that_it_has_no_sockets(run: Runner, worker_port: int) -> None:
+    done = run("ClientProbe", InpPort=worker_port, InpActions="connect", PROGRAM="indicator")
+    assert "no sockets for indicators" in done.line("connect:")
