@@ -8,8 +8,9 @@ MtbridgeError
 │   └── OptionError       an option whose value is not allowed
 ├── DeviceError           no usable OpenCL device, or a device that failed
 └── WireError             something between client and worker
-    ├── ProtocolError     the peer's bytes are not a message; carries a status
-    ├── RemoteError       the worker answered with an error; carries its status
+    ├── StatusError       one that carries a status of the protocol
+    │   ├── ProtocolError the peer's bytes are not a message
+    │   └── RemoteError   the worker answered with an error
     ├── NoReplyError      no worker, or no answer in time
     └── EndpointError     an address that cannot be bound or connected to
 
@@ -52,23 +53,24 @@ class WireError(MtbridgeError):
     """Something between client and worker."""
 
 
-class ProtocolError(WireError):
-    """The peer's bytes are not a message.
-
-    `status` is the stable code that an error reply carries (docs/protocol.md).
-    """
+class StatusError(WireError):
+    """An error with `status`, the stable code that an error reply carries (docs/protocol.md)."""
 
     def __init__(self, text: str, status: int) -> None:
-        super().__init__(text)
+        # both are arguments of the exception, so that it can be sent between processes
+        super().__init__(text, status)
         self.status = status
 
+    def __str__(self) -> str:
+        return str(self.args[0])
 
-class RemoteError(WireError):
-    """The worker answered with an error; `status` is its stable code."""
 
-    def __init__(self, text: str, status: int) -> None:
-        super().__init__(text)
-        self.status = status
+class ProtocolError(StatusError):
+    """The peer's bytes are not a message."""
+
+
+class RemoteError(StatusError):
+    """The worker answered with an error."""
 
 
 class NoReplyError(WireError):

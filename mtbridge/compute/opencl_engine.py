@@ -37,21 +37,22 @@ def open_opencl(
     DeviceError
         If there is no such device, or it does not work.
     """
-    verdict = devices.choose(wanted)
-    devices.load(verdict)
-    from mtbridge.compute.opencl import Device, enumerate_devices
+    for _ in range(2):
+        verdict = devices.choose(wanted)
+        devices.load(verdict)
+        from mtbridge.compute.opencl import Device, enumerate_devices
 
-    for found in enumerate_devices():
-        if found.key == verdict.key:
-            return OpenCLEngine(
-                Device(found),
-                vector_bytes=verdict.vector_bytes,
-                largest_buffer=largest_buffer,
-                tiled=tiled,
-            )
-    # a driver was exchanged since the verdict: look again, once
-    devices.survey(fresh=True)
-    raise DeviceError(f"the OpenCL device {verdict.name} is gone since it was last seen; try again.")
+        for found in enumerate_devices():
+            if found.key == verdict.key:
+                return OpenCLEngine(
+                    Device(found),
+                    vector_bytes=verdict.vector_bytes,
+                    largest_buffer=largest_buffer,
+                    tiled=tiled,
+                )
+        # a driver was exchanged since the verdict: look again, once
+        devices.survey(fresh=True)
+    raise DeviceError(f"the OpenCL device {verdict.name} is listed at one time and gone at another.")
 
 
 class OpenCLEngine(Engine):
