@@ -49,7 +49,8 @@ def errors_page() -> str:
     from mtbridge.wire import Status
 
     tree = inspect.getdoc(errors) or ""
-    lines = ["# Errors", "", "Made by docs/generate.py from mtbridge/errors.py and the protocol's statuses.", ""]
+    made = "Made by docs/generate.py from mtbridge/errors.py and the protocol's statuses."
+    lines = ["# Errors", "", made, ""]
     lines += ["## In Python", "", "```text", tree.split("\n\n", 1)[1].split("\n\n")[0], "```", ""]
     lines += ["On the command line each is one sentence on stderr and exit code 1.", ""]
     lines += ["## Statuses of a worker's reply", "", "| status | name |", "|---|---|"]
@@ -63,9 +64,10 @@ def performance_page() -> str:
     lines = [
         "# Performance",
         "",
-        "Made by docs/generate.py from benchmarks/results. A ratio is the peer's time divided by ours in the same run, so",
-        "above 1 is faster. Times are medians, with copies and packing counted; GFLOP/s of X'X count one triangle. The error is",
-        "the largest of the checked elements, as a share of the product of absolute values.",
+        "Made by docs/generate.py from benchmarks/results. A ratio is the peer's time divided by ours in the",
+        "same run, so above 1 is faster. Times are medians, with copies and packing counted; GFLOP/s of X'X count",
+        "one triangle. The error is the largest of the checked elements, as a share of the product of absolute",
+        "values.",
         "",
     ]
     for path in sorted(RESULTS.glob("*.json")):
@@ -73,8 +75,10 @@ def performance_page() -> str:
         machine = result["machine"]
         lines += [f"## {path.stem}", ""]
         versions = ", ".join(f"{name} {version}" for name, version in machine["packages"].items())
-        lines += [f"{machine['processor']}, {machine['cores']} cores, {machine['time'][:10]}; {versions}.", ""]
-        lines += ["| case | dtype | contender | device | median ms | GFLOP/s | error | ratio to |", "|" + "---|" * 8]
+        where = f"{machine['processor']}, {machine['cores']} cores"
+        lines += [f"{where}, {machine['time'][:10]}; {versions}.", ""]
+        titles = ("case", "dtype", "contender", "device", "median ms", "GFLOP/s", "error", "ratio to")
+        lines += ["| " + " | ".join(titles) + " |", "|" + "---|" * len(titles)]
         for row in result["rows"]:
             lines.append(performance_row(row))
         lines.append("")
@@ -88,10 +92,9 @@ def performance_row(row: dict[str, Any]) -> str:
     error = "" if row["error"] is None else f"{row['error']:.0e}"
     ratios = ", ".join(f"{peer} {ratio:.2f}" for peer, ratio in row["versus"].items())
     note = f" ({row['note']})" if row["note"] else ""
-    return (
-        f"| {row['case']} | {row['dtype']} | {row['contender']} | {row['device']} | {1e3 * row['median_s']:.3f} "
-        f"| {speed} | {error} | {ratios}{note} |"
-    )
+    milliseconds = f"{1e3 * row['median_s']:.3f}"
+    cells = (row["case"], row["dtype"], row["contender"], row["device"], milliseconds, speed, error)
+    return "| " + " | ".join((*cells, f"{ratios}{note}")) + " |"
 
 
 PAGES = {"cli.md": cli_page, "errors.md": errors_page, "performance.md": performance_page}

@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping
 Work = Callable[[], object]
 
 ROUNDS = 9
-# BLAS threads spin for a while after a call and would take a core from the next contender
-REST_SECONDS = 0.05
-SHORTEST_WINDOW = 0.02
+# BLAS threads spin for a while after a call and would take a core from the next contender; after such a rest
+# the first calls are slow, so a window is many calls and its median counts
+REST_SECONDS = 0.3
+SHORTEST_WINDOW = 0.15
 
 
 def interleaved(contenders: Mapping[str, Work], *, rounds: int = ROUNDS) -> dict[str, list[float]]:
