@@ -1,7 +1,7 @@
 """Write the pages of docs/ that are made from the code and from benchmarks/results.
 
-    python docs/generate.py            write docs/cli.md, docs/errors.md and docs/performance.md
-    python docs/generate.py --check    exit with 1 where one of them is out of date
+python docs/generate.py            write docs/cli.md, docs/errors.md and docs/performance.md
+python docs/generate.py --check    exit with 1 where one of them is out of date
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ def performance_page() -> str:
         "# Performance",
         "",
         "Made by docs/generate.py from benchmarks/results. A ratio is the peer's time divided by ours in the",
-        "same run, so above 1 is faster. Times are medians, with copies and packing counted; GFLOP/s of X'X count",
-        "one triangle. The error is the largest of the checked elements, as a share of the product of absolute",
-        "values.",
+        "same run, so above 1 is faster. Times are medians, with copies and packing counted; GFLOP/s of X'X",
+        "count one triangle. The error is the largest of the checked elements, as a share of the product of",
+        "absolute values.",
         "",
     ]
     for path in sorted(RESULTS.glob("*.json")):
