@@ -64,7 +64,8 @@ def covariance(
         By name, one engine is kept open for each thread.
     device : which OpenCL device: an index of `mtbridge devices`, a part of a name, "gpu" or "cpu"
     dtype : "float32" or "float64"; by default that of `data`, and float64 for all but float32
-        In float32 products are taken in float32, centring and sums stay in float64.
+        In float32 products are taken in float32 and added up so over at most 64 rows; centring and all
+        other sums stay in float64.
     full : return a `Result`, which also has the counts, the engine, the device and the time
 
     Returns
@@ -278,6 +279,8 @@ def opened(engine: str | Engine, device: str | None) -> Engine:
     if isinstance(engine, Engine):
         return engine
     kept: dict[tuple[str, str | None], Engine] = _mine.__dict__.setdefault("engines", {})
+    # an index may come as a number, and 0 is one
+    device = None if device is None else str(device)
     key = engine, device or os.environ.get(VARIABLE)
     if key not in kept:
         kept[key] = open_engine(engine, device=device)

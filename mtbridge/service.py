@@ -122,7 +122,7 @@ class Service:
         # the counts come back too, and take 8 bytes an element
         self.limits.check_result(columns, columns, 8)
         names = message.find(Role.SYMBOLS)
-        symbols = None if names is None else _symbols(names)
+        symbols = None if names is None else _symbols(names, columns)
         if isinstance(options, CovarianceOptions):
             found = operations.covariance(X, engine=self._engine, ddof=options.ddof, symbols=symbols)
         else:
@@ -200,7 +200,7 @@ def _check_factors(A: Matrix, B: Matrix) -> None:
         raise ShapeError(f"a has {A.shape[1]} columns but b has {B.shape[0]} rows; they must be equal.")
 
 
-def _symbols(names: NDArray[Any]) -> tuple[str, ...]:
+def _symbols(names: NDArray[Any], columns: int) -> tuple[str, ...]:
     """Return the names of the columns: UTF-8, one a line, a last line end allowed."""
     if names.dtype != np.uint8 or names.ndim != 1:
         raise ProtocolError(
@@ -208,6 +208,11 @@ def _symbols(names: NDArray[Any]) -> tuple[str, ...]:
             "send UTF-8 text as uint8, one name a line.",
             Status.UNSUPPORTED,
         )
+    # counted first: the lines of a large frame, as texts, would take many times its memory
+    ends = names == ord("\n")
+    lines = int(np.count_nonzero(ends)) + int(np.count_nonzero(~ends[-1:]))
+    if lines != columns:
+        raise ShapeError(f"there are {lines} symbols for {columns} columns; they must be equal.")
     try:
         text = names.tobytes().decode("utf-8")
     except UnicodeDecodeError as failure:

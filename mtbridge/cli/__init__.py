@@ -59,7 +59,7 @@ def main() -> None:
         sys.exit(1)
     except MemoryError as error:
         complain(
-            f"there is not enough memory: {error or 'the matrix is too large'}; use fewer symbols or rows."
+            f"not enough memory: {str(error) or 'the matrix is too large'}; use fewer symbols or rows."
         )
         sys.exit(1)
     except BrokenPipeError:

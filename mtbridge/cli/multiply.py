@@ -67,15 +67,21 @@ def read_matrix(path: Path) -> Matrix:
     import numpy as np
     import pandas as pd
 
+    binary = path.suffix.lower() == ".npy"
     try:
-        if path.suffix.lower() == ".npy":
-            return as_matrix(np.load(path, allow_pickle=False), name=str(path))
-        frame = pd.read_csv(path, header=None)
+        held = np.load(path, allow_pickle=False) if binary else pd.read_csv(path, header=None)
     except FileNotFoundError:
         raise InputError(f"there is no file {path}.") from None
     except (OSError, ValueError, EOFError, pd.errors.EmptyDataError) as error:
         reason = str(error).splitlines()[0]
         raise InputError(f"{path} is not a matrix in .npy or .csv form ({reason}).") from error
+    if binary:
+        if not isinstance(held, np.ndarray):
+            raise InputError(
+                f"{path} is an archive of several arrays (.npz); save one of them by numpy.save."
+            )
+        return as_matrix(held, name=str(path))
+    frame: pd.DataFrame = held
     for column in frame:
         if frame[column].dtype.kind not in "iuf":
             for cell in frame[column].dropna():

@@ -62,7 +62,8 @@ class Ping:
 class Client:
     """Sends matrices to a worker and returns what it answers. For one thread at a time.
 
-    Each call waits at most `timeout` seconds. A call after a failed one works again as soon as there is a
+    Each call waits at most `timeout` seconds; the first large one as long again, since it asks for the
+    worker's limits before it sends. A call after a failed one works again as soon as there is a
     worker: nothing has to be made anew.
 
     Parameters

@@ -82,7 +82,11 @@ class Connection:
             If there is no worker, or no answer in time. An answer that still comes will be dropped.
         ProtocolError
             If the answer to this very request is damaged.
+        EndpointError
+            If the connection has been closed.
         """
+        if self._socket.closed:
+            raise EndpointError(f"The client of {self._endpoint} has been closed; make a new one.")
         end = time.monotonic() + self._timeout
         self._number = self._number % _LAST_ID + 1
         deadline_ms = min(math.ceil(self._timeout * 1000), _LONGEST_DEADLINE_MS)

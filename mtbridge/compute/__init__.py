@@ -45,7 +45,8 @@ def open_engine(name: str = "auto", *, device: str | None = None) -> Engine:
     try:
         from mtbridge.compute.opencl_engine import open_opencl
 
-        return open_opencl(device)
+        # an index may come as a number
+        return open_opencl(None if device is None else str(device))
     except DeviceError as error:
         if name == "opencl" or device is not None or os.environ.get(VARIABLE):
             raise

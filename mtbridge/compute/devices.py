@@ -19,13 +19,13 @@ from pathlib import Path
 
 import msgspec
 
-from mtbridge.compute.embedded import cache_folder, linkers, prepare, writable_cache
+from mtbridge.compute.embedded import cache_folder, linkers, prepare, system_linker, writable_cache
 from mtbridge.compute.probe import Answer, Listed
 from mtbridge.errors import DeviceError
 
 PROBE_SECONDS = 120
 VARIABLE = "MTBRIDGE_DEVICE"
-VARIABLES_OF_LOADERS = ("OCL_ICD_VENDORS", "OCL_ICD_FILENAMES", "POCL_DEVICES", "LD_LIBRARY_PATH")
+VARIABLES_OF_LOADERS = ("OCL_ICD_FILENAMES", "POCL_DEVICES", "LD_LIBRARY_PATH")
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -86,7 +86,7 @@ def examine() -> Survey:
     faults = [fault for path in vendor_files() if (fault := library_fault(path))]
     vendors = ""
     output, fault = child(options[0], "list")
-    if fault and not Path(os.environ.get("OCL_ICD_VENDORS", "")).is_file():
+    if fault and not Path(asked_vendors()).is_file():
         vendors, lost = loadable(options[0])
         faults += lost
         output, fault = child(options[0], "list", vendors=vendors)
@@ -117,12 +117,19 @@ def examine() -> Survey:
     return Survey(tuple(verdicts), tuple(faults), vendors)
 
 
+def asked_vendors() -> str:
+    """Return OCL_ICD_VENDORS as the user set it; the folder that `load` put there is our own answer."""
+    value = os.environ.get("OCL_ICD_VENDORS", "")
+    return "" if value == str(cache_folder() / "vendors") else value
+
+
 def vendor_files() -> list[Path]:
     """Return the .icd files that the loader on Linux reads."""
-    place = Path(os.environ.get("OCL_ICD_VENDORS") or "/etc/OpenCL/vendors")
+    place = Path(asked_vendors() or "/etc/OpenCL/vendors")
     if place.is_file() and place.suffix == ".icd":
         return [place]
-    return sorted(place.glob("*.icd")) if place.is_dir() else []
+    # a link that outlived its driver is no file
+    return sorted(path for path in place.glob("*.icd") if path.is_file()) if place.is_dir() else []
 
 
 def library_fault(path: Path) -> str:
@@ -179,13 +186,14 @@ def child(linker: str, *what: str, vendors: str = "") -> tuple[str, str]:
 
 
 def fingerprint() -> str:
-    """A text that changes when an OpenCL runtime, a linker or the processor does."""
+    """A text that changes when an OpenCL runtime, a linker or the processor does, and not by `load`."""
     libraries = Path(str(importlib.metadata.distribution("pyopencl").locate_file("pyopencl/.libs")))
     parts = [
         importlib.metadata.version("pyopencl"),
         sys.prefix,
         platform.processor(),
-        str(shutil.which("ld")),
+        str(system_linker()),
+        asked_vendors(),
     ]
     parts += [os.environ.get(name, "") for name in VARIABLES_OF_LOADERS]
     for path in [*vendor_files(), *(sorted(libraries.iterdir()) if libraries.is_dir() else [])]:
@@ -214,7 +222,9 @@ def choose(wanted: str | None = None) -> Verdict:
     usable = [verdict for verdict in seen.verdicts if verdict.ok]
     if wanted is None:
         if not usable:
-            raise DeviceError(f"{nothing_usable(seen)}; `mtbridge devices` tells more.")
+            raise DeviceError(
+                f"{nothing_usable(seen)}; `mtbridge devices --fresh` tries again and tells more."
+            )
         return next((verdict for verdict in usable if verdict.kind == "gpu"), usable[0])
     meant = named(seen.verdicts, wanted)
     if not meant:
@@ -222,7 +232,10 @@ def choose(wanted: str | None = None) -> Verdict:
         raise DeviceError(f"there is no OpenCL device {wanted!r}; there are {there}.")
     working = [verdict for verdict in meant if verdict.ok]
     if not working:
-        raise DeviceError(f"the OpenCL device {meant[0].name} does not work: {meant[0].reason}.")
+        raise DeviceError(
+            f"the OpenCL device {meant[0].name} does not work: {meant[0].reason}; "
+            "`mtbridge devices --fresh` tries again."
+        )
     return working[0]
 
 

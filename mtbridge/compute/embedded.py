@@ -57,12 +57,22 @@ def cache_folder() -> Path:
 
 
 def writable_cache() -> Path:
-    """Return the cache folder, made; where it cannot be made, a folder that ends with this process."""
+    """Return the cache folder, made; where it cannot be written to, one that ends with this process.
+
+    XDG_CACHE_HOME then names that one: pyopencl keeps files there too, and fails where it cannot.
+    """
     folder = cache_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK):
+            return folder
     except OSError:
+        pass
+    if sys.platform == "win32":
         return _passing_folder()
+    os.environ["XDG_CACHE_HOME"] = str(_passing_folder())
+    folder = cache_folder()
+    folder.mkdir(exist_ok=True)
     return folder
 
 
@@ -114,9 +124,16 @@ def prepare(linker: str, vendors: str = "") -> None:
             os.environ.setdefault("OCL_ICD_FILENAMES", str(library))
 
 
+def system_linker() -> str | None:
+    """Return the system's own `ld`; our wrapper, which `wrap_linker` put on PATH, is not it."""
+    wrapper = str(cache_folder() / "linker")
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    return shutil.which("ld", path=os.pathsep.join(folder for folder in folders if folder != wrapper))
+
+
 def linkers() -> tuple[str, ...]:
     """Return the linkers worth a try, the better first."""
-    found = ("system",) if shutil.which("ld") or sys.platform != "linux" else ()
+    found = ("system",) if system_linker() or sys.platform != "linux" else ()
     return (*found, "ziglang") if sys.platform == "linux" and has_ziglang() else found
 
 

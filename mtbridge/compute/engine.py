@@ -16,8 +16,10 @@ import numpy as np
 from mtbridge.compute.centre import centre
 from mtbridge.compute.device_matrix import DeviceMatrix
 from mtbridge.compute.moments import Moments
-from mtbridge.errors import ShapeError
-from mtbridge.matrix import Matrix
+from mtbridge.errors import InputError, ShapeError
+from mtbridge.matrix import DTYPES, Matrix
+
+_TYPES = tuple(np.dtype(name) for name in DTYPES)
 
 
 class Engine(ABC):
@@ -45,7 +47,11 @@ class Engine(ABC):
         ------
         ShapeError
             If the inner sizes or the batches differ, or the dtypes do.
+        InputError
+            If an array is neither float32 nor float64 in the byte order of this machine.
         """
+        _check("A", A)
+        _check("B", B)
         if A.dtype != B.dtype:
             raise ShapeError(f"A is {A.dtype} but B is {B.dtype}; convert one of them.")
         if A.shape[-1] != B.shape[-2]:
@@ -68,8 +74,12 @@ class Engine(ABC):
         ------
         ShapeError
             If X and Y have different numbers of rows.
+        InputError
+            As for `multiply`.
         """
+        _check("X", X)
         if Y is not None:
+            _check("Y", Y)
             if X.shape[-2] != Y.shape[-2]:
                 raise ShapeError(f"X has {X.shape[-2]} rows but Y has {Y.shape[-2]}; they must be equal.")
             turned = X.transposed if isinstance(X, DeviceMatrix) else np.swapaxes(X, -1, -2)
@@ -86,6 +96,8 @@ class Engine(ABC):
 
         Centred in float64, multiplied in `dtype` (that of `X` by default), summed in float64.
         """
+        if isinstance(X, DeviceMatrix):
+            X = self.download(X)
         rows, columns = X.shape
         if rows == 0:
             return Moments.empty(columns)
@@ -125,3 +137,11 @@ class Engine(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.device})"
+
+
+def _check(name: str, X: Matrix) -> None:
+    """Refuse what is no matrix, or a batch of some, of a type that the engines compute in."""
+    if X.ndim < 2:
+        raise ShapeError(f"{name} has {X.ndim} dimensions; a matrix has two, rows and columns.")
+    if X.dtype not in _TYPES:
+        raise InputError(f"{name} holds {X.dtype} values; convert them to float32 or float64.")

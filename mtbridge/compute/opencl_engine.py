@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -111,6 +112,8 @@ class OpenCLEngine(Engine):
 
     def _product(self, A: Operand, B: Operand) -> Any:
         if isinstance(A, DeviceMatrix) or isinstance(B, DeviceMatrix):
+            # an array beside an uploaded matrix is copied: its owner may change it before it has been read
+            A, B = (X if isinstance(X, DeviceMatrix) else self.upload(X) for X in (A, B))
             shape = (A.shape[0], B.shape[1])
             if 0 in (*shape, A.shape[1]):
                 return self.upload(np.zeros(shape, A.dtype))
@@ -190,8 +193,9 @@ class OpenCLEngine(Engine):
         target, out = self._device.result("product", (rows, columns), total)
         # copies, where they are some, must live until the device has read them
         left, right = contiguous(A), contiguous(B)
-        self._queue_product(form, left, right, total, target)
-        return self._device.receive(target, out)
+        with self._settled():
+            self._queue_product(form, left, right, total, target)
+            return self._device.receive(target, out)
 
     def _gram_block(self, form: Form, X: Matrix, total: np.dtype[Any]) -> Matrix:
         rows, columns = X.shape
@@ -200,8 +204,19 @@ class OpenCLEngine(Engine):
         target, out = self._device.result("product", (columns, columns), total)
         # a copy, where it is one, must live until the device has read it
         held = contiguous(X)
-        self._queue_gram(form, held, total, target)
-        return self._device.receive(target, out)
+        with self._settled():
+            self._queue_gram(form, held, total, target)
+            return self._device.receive(target, out)
+
+    @contextmanager
+    def _settled(self) -> Iterator[None]:
+        """Wait where the block fails or is interrupted: the device may work on arrays about to be freed."""
+        try:
+            yield
+        except BaseException:
+            with suppress(DeviceError, MemoryError):
+                self._device.finish()
+            raise
 
     def _queue_product(self, form: Form, A: Operand, B: Operand, total: np.dtype[Any], target: Any) -> None:
         rows, columns = A.shape[0], B.shape[1]

@@ -56,13 +56,13 @@ def covariance(
     MissingValueError
         If `X` holds NaN.
     OptionError
-        If `ddof` is negative.
+        If `ddof` is not a whole number of 0 or more.
     InputError
         If a covariance is past the range of float32 and that is the dtype.
     """
     kind = np.dtype(dtype) if dtype else X.dtype
-    if ddof < 0:
-        raise OptionError(f"ddof is {ddof}; it must be 0 or more (1 is usual).")
+    if isinstance(ddof, bool) or not isinstance(ddof, int | np.integer) or ddof < 0:
+        raise OptionError(f"ddof is {ddof!r}; it must be a whole number of 0 or more (1 is usual).")
     refuse_unfit(X, symbols)
     start = time.perf_counter()
     matrix = engine.moments(X, dtype=kind).covariance(ddof)

@@ -6,6 +6,7 @@ temporary file beside the destination, which is renamed over it when everything 
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from collections.abc import Iterator
@@ -13,6 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mtbridge.errors import InputError
+
+# what a file system says of itself or of the name; Windows has no EDQUOT
+_NAMES = ("ENOSPC", "EDQUOT", "EROFS", "EFBIG", "ENAMETOOLONG")
+_REFUSALS = {getattr(errno, name) for name in _NAMES if hasattr(errno, name)}
 
 
 @contextmanager
@@ -31,14 +36,31 @@ def replace_file(path: str | Path) -> Iterator[Path]:
     Raises
     ------
     InputError
-        If the folder does not exist or may not be written to, or `path` is a folder.
+        If the folder does not exist or may not be written to, `path` is a folder, or the disk is full.
 
     Examples
     --------
     >>> with replace_file("matrix.csv") as temporary:  # doctest: +SKIP
     ...     frame.to_csv(temporary)
     """
-    destination = Path(os.path.realpath(path))
+    try:
+        with _replacement(Path(os.path.realpath(path)), path) as temporary:
+            yield temporary
+    except PermissionError as error:
+        raise InputError(
+            f"{path} cannot be written ({error.strerror or error}); choose another folder, or close the file "
+            "where it is open."
+        ) from error
+    except OSError as error:
+        if error.errno not in _REFUSALS:
+            raise
+        raise InputError(
+            f"{path} cannot be written ({error.strerror or error}); make room or choose another name."
+        ) from error
+
+
+@contextmanager
+def _replacement(destination: Path, path: str | Path) -> Iterator[Path]:
     if destination.is_dir():
         raise InputError(f"{path} is a folder; give the name of a file to write.")
     if destination.exists() and not destination.is_file():
@@ -52,11 +74,6 @@ def replace_file(path: str | Path) -> Iterator[Path]:
     try:
         yield temporary
         temporary.replace(destination)
-    except PermissionError as error:
-        raise InputError(
-            f"{path} cannot be written ({error.strerror or error}); choose another folder, or close the file "
-            "where it is open."
-        ) from error
     finally:
         # after a successful rename there is nothing left to remove
         temporary.unlink(missing_ok=True)

@@ -106,10 +106,17 @@ def line_of_row(source: TextFile, row: int, header_lines: int) -> int:
 def _rows(source: TextFile, header_lines: int) -> Iterator[tuple[int, list[str]]]:
     text = source.data[source.start_of_rows(header_lines) :].decode()
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=source.separator)
-    for cells in reader:
-        # as the parser does, a blank line is no row
-        if cells:
-            yield source.skipped + header_lines + reader.line_num, cells
+    try:
+        for cells in reader:
+            # as the parser does, a blank line is no row
+            if cells:
+                yield source.skipped + header_lines + reader.line_num, cells
+    except csv.Error as error:
+        line = source.skipped + header_lines + reader.line_num
+        raise PriceFileError(
+            f"{source.path} cannot be divided into cells before line {line} ({error}); look for a quotation "
+            "mark that is not closed."
+        ) from error
 
 
 def _explain(

@@ -135,6 +135,12 @@ def parse_moment(value: str | date | datetime | np.datetime64, *, end: bool = Fa
             moment = value
             bare_day = not isinstance(value, datetime)
         stamp = pd.Timestamp(moment).as_unit("ns")
+        if end and bare_day:
+            stamp += pd.Timedelta(days=1) - pd.Timedelta(1, "ns")
+    except (OverflowError, pd.errors.OutOfBoundsDatetime) as error:
+        raise OptionError(
+            f"{value!r} is out of reach: times go from 1677-09-22 to 2262-04-10; leave it out for no bound."
+        ) from error
     except (TypeError, ValueError) as error:
         raise OptionError(
             f"{value!r} is not a time; write it as 2025-03-31 or '2025-03-31 14:00'."
@@ -143,8 +149,6 @@ def parse_moment(value: str | date | datetime | np.datetime64, *, end: bool = Fa
         raise OptionError(f"{value!r} is not a time; write it as 2025-03-31 or '2025-03-31 14:00'.")
     if stamp.tzinfo is not None:
         stamp = stamp.tz_convert("UTC")
-    if end and bare_day:
-        stamp += pd.Timedelta(days=1) - pd.Timedelta(1, "ns")
     return stamp
 
 

@@ -44,6 +44,11 @@ def read(path: Path, *, price: str = "close") -> Table:
     if words := looks.bars_in([time_name or "time", *(name for name in names if name != time_name)]):
         raise _refused(path, words)
     symbols = [name for name in names if name != time_name and not (name in index_columns and time_name)]
+    # arrow finds no column by a name that two have
+    if time_name is not None and names.count(time_name) > 1:
+        raise PriceFileError(f"{path} has {names.count(time_name)} columns called {time_name!r}; keep one.")
+    if symbols:
+        check_names(path, symbols)
     for name in symbols:
         kind = content.schema.field(name).type
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
@@ -56,7 +61,13 @@ def read(path: Path, *, price: str = "close") -> Table:
     times = _times(path, content.column(time_name))
     values = np.empty((content.num_rows, len(symbols)), dtype=np.float64, order="F")
     for position, name in enumerate(symbols):
-        values[:, position] = content.column(name).cast(pa.float64()).to_numpy(zero_copy_only=False)
+        try:
+            column = content.column(name).cast(pa.float64())
+        except pa.ArrowInvalid as error:
+            raise PriceFileError(
+                f"{path}: column {name!r} holds numbers that float64 would round ({error}); convert it first."
+            ) from error
+        values[:, position] = column.to_numpy(zero_copy_only=False)
     if np.isinf(values).any():
         row, position = map(int, np.argwhere(np.isinf(values))[0])
         raise PriceFileError(

@@ -132,6 +132,13 @@ def find_files(paths: str | Path | Iterable[str | Path]) -> list[Path]:
 
 def _expanded(given: str | Path) -> list[Path]:
     path = Path(given).expanduser()
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        pass
+    except OSError:
+        # no name that a file can have; whoever opens it says why
+        return [path]
     if path.is_dir():
         files = sorted(file for file in path.iterdir() if file.suffix.lower() in SUFFIXES and file.is_file())
         if not files:

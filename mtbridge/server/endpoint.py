@@ -58,7 +58,8 @@ def is_ipv6(endpoint: str) -> bool:
 
 def bind_failure(endpoint: str, failure: zmq.ZMQError) -> EndpointError:
     """Return what to say when ZeroMQ could not bind to `endpoint`."""
-    if failure.errno == errno.EADDRINUSE:
+    # on Windows Python's errno has another number for it than ZeroMQ
+    if failure.errno in (errno.EADDRINUSE, zmq.Errno.EADDRINUSE):
         return EndpointError(
             f"{endpoint} is in use by another program, perhaps another worker; stop that one, "
             "or choose another port with --bind (port 0 takes a free one)."

@@ -227,3 +227,10 @@ def test_the_client_imports_neither_pandas_nor_pyopencl() -> None:
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert found.stdout.strip() == "set()"
+
+
+def test_a_closed_client_says_so() -> None:
+    client = Client("tcp://127.0.0.1:1", timeout=0.2)
+    client.close()
+    with pytest.raises(EndpointError, match="closed"):
+        client.ping()

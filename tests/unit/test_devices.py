@@ -7,10 +7,11 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from mtbridge.compute import devices, open_engine
+from mtbridge.compute import devices, embedded, open_engine
 from mtbridge.compute.devices import Survey, Verdict
 from mtbridge.errors import DeviceError
 
@@ -85,7 +86,7 @@ def test_devices_names_a_broken_runtime(vendors: dict[str, Path], tmp_path: Path
 def test_what_devices_says_does_not_send_to_devices(vendors: dict[str, Path], tmp_path: Path) -> None:
     done = command("devices", vendors=vendors["aborts"], cache=tmp_path)
     assert "signal 6" in done.stdout + done.stderr
-    assert "`mtbridge devices` tells more" not in done.stdout + done.stderr
+    assert "tells more" not in done.stdout + done.stderr
 
 
 @LINUX
@@ -258,3 +259,38 @@ def test_a_device_is_probed_in_a_child(verdict: Verdict) -> None:
     output, fault = devices.child(verdict.linker, "99")
     assert not output
     assert "ended with code 1" in fault
+
+
+@pytest.mark.skipif(os.name != "posix", reason="symbolic links need rights on Windows")
+def test_a_link_that_outlived_its_driver_is_no_vendor_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "gone.icd").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "there.icd").write_text("libthere.so\n")
+    monkeypatch.setenv("OCL_ICD_VENDORS", str(tmp_path))
+    assert devices.vendor_files() == [tmp_path / "there.icd"]
+    assert devices.fingerprint()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only PoCL on Linux links")
+def test_what_we_prepare_for_a_device_does_not_make_its_verdict_stale(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("OCL_ICD_VENDORS", "POCL_CACHE_DIR"):
+        monkeypatch.setenv(name, "x")
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    before = devices.fingerprint()
+    embedded.prepare("ziglang", str(tmp_path / "mtbridge" / "vendors"))
+    assert os.environ["OCL_ICD_VENDORS"]
+    assert devices.fingerprint() == before
+
+
+def test_an_index_may_be_a_number(verdict: Verdict) -> None:
+    index: Any = devices.survey().verdicts.index(verdict)
+    with open_engine("opencl", device=index) as engine:
+        assert engine.device == verdict.name
+    wrong: Any = 99
+    with pytest.raises(DeviceError, match="no OpenCL device '99'"):
+        open_engine("opencl", device=wrong)

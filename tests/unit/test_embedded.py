@@ -26,6 +26,18 @@ def test_the_cache_folder_is_where_the_system_says(cache: Path, monkeypatch: pyt
     assert embedded.cache_folder() == Path.home() / ".cache" / "mtbridge"
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="XDG_CACHE_HOME is not asked on Windows")
+def test_where_no_cache_can_be_written_a_passing_one_serves_pyopencl_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    folder = embedded.writable_cache()
+    assert folder.is_dir()
+    assert os.environ["XDG_CACHE_HOME"] == str(folder.parent)
+    assert embedded.cache_folder() == folder == embedded.writable_cache()
+
+
 def test_the_wrapper_comes_first_on_path_once(cache: Path) -> None:
     embedded.wrap_linker()
     embedded.wrap_linker()
@@ -80,3 +92,14 @@ def test_the_processors_name_is_one_that_llvm_14_knows() -> None:
 def test_no_record_is_touched_but_that_of_pocl_3() -> None:
     # an address that nothing may read: it would crash if it were looked at
     assert embedded.name_the_processor(8, "5.0") is None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only PoCL on Linux links")
+def test_our_own_wrapper_is_not_taken_for_the_systems_linker(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    before = embedded.linkers()
+    embedded.wrap_linker()
+    assert embedded.system_linker() is None
+    assert embedded.linkers() == before

@@ -6,12 +6,13 @@ The tolerance of an element is ``inner * eps * (|A| |B|)``, as the contract of `
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
 
 from mtbridge.compute import Engine, open_engine
-from mtbridge.errors import OptionError, ShapeError
+from mtbridge.errors import InputError, OptionError, ShapeError
 from mtbridge.matrix import Matrix
 
 SIZES = [
@@ -282,3 +283,29 @@ def test_an_engine_may_be_closed_twice_and_says_what_it_is() -> None:
 def test_an_unknown_engine_is_refused_with_the_ones_there_are() -> None:
     with pytest.raises(OptionError, match=r"'cuda'.*auto, opencl, numpy, serial"):
         open_engine("cuda")
+
+
+@pytest.mark.parametrize(
+    "wrong", [np.ones(3), np.ones((3, 3), int), np.ones((3, 3), ">f8"), np.ones((3, 3), bool)]
+)
+def test_what_is_no_matrix_of_floats_is_refused(engine: Engine, wrong: Any) -> None:
+    right = np.eye(3)
+    for call in (
+        lambda: engine.multiply(wrong, right),
+        lambda: engine.multiply(right, wrong),
+        lambda: engine.gram(wrong),
+        lambda: engine.gram(right, wrong),
+    ):
+        with pytest.raises(InputError, match=r"dimensions|convert"):
+            call()
+
+
+def test_an_array_beside_an_uploaded_matrix_may_be_changed_at_once(opencl_engine: Engine) -> None:
+    random = np.random.default_rng(4)
+    A, B = random.standard_normal((2, 900, 900))
+    there = opencl_engine.upload(A)
+    for _ in range(3):
+        spare = np.repeat(B, 2, axis=1)[:, ::2]
+        product = opencl_engine.multiply(there, spare)
+        spare[...] = 7.0
+        assert np.allclose(opencl_engine.download(product), A @ B)

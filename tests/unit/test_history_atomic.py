@@ -68,3 +68,23 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     with replace_file(pipe) as temporary:
         assert temporary == pipe
     assert pipe.is_fifo()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_full_disk_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "matrix.csv").symlink_to("/dev/full")
+    with (
+        pytest.raises(InputError, match="make room"),
+        replace_file(tmp_path / "matrix.csv") as temporary,
+    ):
+        temporary.write_text("numbers")
+
+
+def test_a_name_that_no_file_can_have_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="another name"), replace_file(tmp_path / ("a" * 300 + ".csv")):
+        pass
+
+
+def test_another_error_of_the_block_stays_what_it_is(tmp_path: Path) -> None:
+    with pytest.raises(ConnectionResetError), replace_file(tmp_path / "matrix.csv"):
+        raise ConnectionResetError

@@ -144,3 +144,13 @@ def test_a_bound_with_a_zone_is_in_utc() -> None:
 def test_a_bound_that_is_no_time_is_refused_with_an_example(value: str) -> None:
     with pytest.raises(OptionError, match="2025-03-31 14:00"):
         parse_moment(value)
+
+
+@pytest.mark.parametrize("value", ["9999-12-31", "2262-04-11", "0001-01-01"])
+def test_a_bound_past_the_range_of_times_says_what_the_range_is(value: str) -> None:
+    with pytest.raises(OptionError, match="2262-04-10"):
+        parse_moment(value, end=True)
+
+
+def test_the_last_day_of_the_range_counts_whole() -> None:
+    assert parse_moment("2262-04-10", end=True) == pd.Timestamp("2262-04-10 23:59:59.999999999")

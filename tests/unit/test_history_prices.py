@@ -70,6 +70,7 @@ def test_brackets_in_the_name_of_a_file_are_no_pattern(folder: Path) -> None:
     [
         ("nothing*.csv", r"No file matches '.*nothing\*\.csv'"),
         ("missing.csv", r"There is no file .*missing\.csv"),
+        ("a" * 300 + ".csv", "a.csv cannot be read"),
         ("empty", r"The folder .*empty has no \.csv, \.txt or \.parquet file"),
     ],
 )

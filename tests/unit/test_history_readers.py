@@ -275,3 +275,30 @@ def test_a_damaged_parquet_is_an_error_that_names_it(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-9] + b"PAR1\n")
     with pytest.raises(PriceFileError, match=r"prices\.parquet is a damaged Parquet file"):
         read_table(path)
+
+
+HOURS = pa.array(np.arange(2).astype("datetime64[h]").astype("datetime64[ns]"))
+CLOSES = pa.array([1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("arrays", "names", "words"),
+    [
+        ((HOURS, CLOSES, CLOSES), ("time", "A", "A"), "2 columns called 'A'"),
+        ((HOURS, HOURS, CLOSES), ("time", "time", "A"), "2 columns called 'time'"),
+        ((HOURS, pa.array([2**60, 1])), ("time", "A"), "'A' holds numbers that float64 would round"),
+    ],
+)
+def test_parquet_columns_that_cannot_be_told_or_held_are_named(
+    tmp_path: Path, arrays: tuple[pa.Array, ...], names: tuple[str, ...], words: str
+) -> None:
+    path = tmp_path / "prices.parquet"
+    papq.write_table(pa.Table.from_arrays(list(arrays), names=list(names)), path)
+    with pytest.raises(PriceFileError, match=words):
+        read_table(path)
+
+
+def test_a_quotation_mark_that_is_not_closed_is_an_error_that_says_so(read: Reader) -> None:
+    text = "time,A,B\n" + "2025-03-03 00:00,1,2\n" * 50 + '2025-03-03 01:00,1,"2\n'
+    with pytest.raises(PriceFileError, match="quotation mark"):
+        read(text + "2025-03-03 02:00,1,2\n" * 10_000)

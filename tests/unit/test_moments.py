@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mtbridge.compute import Engine, Moments, operations
+from mtbridge.compute import Engine, Moments, open_engine, operations
 from mtbridge.errors import InputError, MissingValueError, OptionError, ShapeError
 from mtbridge.matrix import Matrix, as_matrix
 
@@ -464,3 +464,9 @@ def test_a_shared_case_is_answered_exactly(engine: Engine, case: dict[str, Any])
 def test_as_matrix_is_what_operations_expect(engine: Engine) -> None:
     found = operations.covariance(as_matrix([[1, 2], [3, 5], [4, 4]]), engine=engine).matrix
     assert relative(found, exact_covariance(np.array([[1.0, 2], [3, 5], [4, 4]]))) < 1e-15
+
+
+@pytest.mark.parametrize("ddof", [-1, 1.5, True, None])
+def test_a_ddof_that_is_no_count_is_refused(ddof: Any) -> None:
+    with open_engine("numpy") as engine, pytest.raises(OptionError, match=f"ddof is {ddof!r}"):
+        operations.covariance(np.eye(3), engine=engine, ddof=ddof)

@@ -258,3 +258,27 @@ def test_only_an_array_in_neither_order_is_copied() -> None:
     assert contiguous(X) is X
     assert contiguous(X.T).base is X
     assert contiguous(X[:, ::2]).flags.c_contiguous
+
+
+def test_an_interrupted_call_waits_for_the_device(
+    opened: Callable[[int | None], OpenCLEngine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X = np.random.default_rng(5).standard_normal((400, 300))
+    with opened(None) as engine:
+        waits: list[None] = []
+        finish = engine._device.finish
+
+        def counted() -> None:
+            waits.append(finish())
+
+        def interrupted(source: object, array: Matrix) -> Matrix:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(engine._device, "finish", counted)
+        with monkeypatch.context() as patch:
+            patch.setattr(engine._device, "receive", interrupted)
+            for call in (lambda: engine.gram(X), lambda: engine.multiply(X.T, X)):
+                with pytest.raises(KeyboardInterrupt):
+                    call()
+        assert len(waits) == 2
+        assert np.allclose(engine.gram(X), X.T @ X)

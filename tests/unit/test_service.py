@@ -208,9 +208,16 @@ REFUSED = {
         Status.BAD_SHAPE,
         "2 symbols for 3 columns",
     ),
+    "a line for each byte": (
+        Operation.COVARIANCE,
+        [DATA, Array(Role.SYMBOLS, np.full(1 << 20, ord("\n"), np.uint8))],
+        b"",
+        Status.BAD_SHAPE,
+        "1048576 symbols for 3 columns",
+    ),
     "symbols that are no text": (
         Operation.COVARIANCE,
-        [DATA, Array(Role.SYMBOLS, np.array([65, 0xFF], np.uint8))],
+        [DATA, Array(Role.SYMBOLS, np.frombuffer(b"A\xff\nB\nC", np.uint8))],
         b"",
         Status.BAD_VALUE,
         "byte 1 is 0xff",
