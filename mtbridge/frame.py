@@ -170,14 +170,20 @@ def multiply(
     ShapeError
         If the inner sizes differ, or the inner labels of two DataFrames do.
     """
-    left, left_labels = table(A, name="A", dtype=dtype)
-    right, right_labels = table(B, name="B", dtype=dtype)
-    if left.dtype != right.dtype:
-        left, right = left.astype(np.float64), right.astype(np.float64)
-    if left_labels is not None and right_labels is not None and not left_labels.equals(B.index):
-        raise ShapeError("the columns of A and the rows of B have different labels; align them first.")
+    left, right = factors(A, B, dtype=dtype)
     result = operations.multiply(left, right, engine=opened(engine, device))
     return result if full else product_table(result.matrix, A, B)
+
+
+def factors(A: Table, B: Table, *, dtype: str | None = None) -> tuple[Matrix, Matrix]:
+    """Return the numbers of `A` and `B` in one dtype, once their inner labels are known to agree."""
+    left, inner = table(A, name="A", dtype=dtype)
+    right, _ = table(B, name="B", dtype=dtype)
+    if inner is not None and is_frame(B) and not inner.equals(B.index):
+        raise ShapeError("the columns of A and the rows of B have different labels; align them first.")
+    if left.dtype != right.dtype:
+        left, right = left.astype(np.float64, copy=False), right.astype(np.float64, copy=False)
+    return left, right
 
 
 def product_table(matrix: Matrix, A: Table, B: Table) -> Table:

@@ -5,11 +5,16 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
+import shutil
+import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
+
+from mtbridge.compute.devices import survey
+from mtbridge.sources import PACKAGE
 
 Row = dict[str, Any]
 
@@ -31,14 +36,26 @@ def machine() -> dict[str, Any]:
             versions[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             continue
+    drivers = sorted({verdict.key for verdict in survey().verdicts if verdict.ok})
     return {
         "processor": model,
+        "drivers": drivers,
+        "commit": commit(),
         "cores": os.cpu_count(),
         "system": platform.platform(),
         "python": platform.python_version(),
         "packages": versions,
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
     }
+
+
+def commit() -> str:
+    """Return the commit of the checkout that runs, marked if it was changed; empty for an installed one."""
+    if not (PACKAGE.parent / ".git").exists() or not (git := shutil.which("git")):
+        return ""
+    words = [git, "-C", str(PACKAGE.parent), "describe", "--always", "--dirty", "--abbrev=12"]
+    # git itself, asked about the folder of this package
+    return subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip()  # noqa: S603
 
 
 def write_json(rows: list[Row], path: Path) -> None:

@@ -6,7 +6,6 @@ a traceback is a bug of ours.
 
 from __future__ import annotations
 
-import os
 import sys
 
 import typer
@@ -62,9 +61,3 @@ def main() -> None:
             f"not enough memory: {str(error) or 'the matrix is too large'}; use fewer symbols or rows."
         )
         sys.exit(1)
-    except BrokenPipeError:
-        # the reader of our output, such as `head`, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
-    except KeyboardInterrupt:
-        sys.exit(130)

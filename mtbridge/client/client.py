@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mtbridge.client.connection import Connection
 from mtbridge.errors import InputError, NoReplyError, OptionError, ProtocolError, ShapeError
-from mtbridge.frame import names, product_table, square, table, without_level
+from mtbridge.frame import factors, names, product_table, square, table, without_level
 from mtbridge.matrix import Matrix, Result
 from mtbridge.wire import (
     DEFAULT_ENDPOINT,
@@ -148,12 +148,7 @@ class Client:
         NoReplyError
             If there is no worker, or it does not answer in time.
         """
-        left, inner = table(A, name="A")
-        right, columns = table(B, name="B")
-        if left.dtype != right.dtype:
-            left, right = left.astype(np.float64, copy=False), right.astype(np.float64, copy=False)
-        if inner is not None and columns is not None and not inner.equals(B.index):
-            raise ShapeError("the columns of A and the rows of B have different labels; align them first.")
+        left, right = factors(A, B)
         arrays = [Array(Role.A, _sendable(left, "A")), Array(Role.B, _sendable(right, "B"))]
         found = self._compute(Operation.MULTIPLY, arrays, rows=len(left), symbols=None, full=full)
         return found if full else product_table(found.matrix, A, B)

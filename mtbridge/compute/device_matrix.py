@@ -18,12 +18,14 @@ class DeviceMatrix:
     shape : (rows, columns)
     dtype : float32 or float64
     steps : elements from one row to the next, and from one column to the next
+    device : the device that holds it
     """
 
     buffer: Any
     shape: tuple[int, int]
     dtype: np.dtype[Any]
     steps: tuple[int, int]
+    device: Any
 
     @property
     def ndim(self) -> int:
@@ -36,7 +38,7 @@ class DeviceMatrix:
     @property
     def transposed(self) -> Self:
         """The transpose, of the same memory."""
-        return type(self)(self.buffer, self.shape[::-1], self.dtype, self.steps[::-1])
+        return type(self)(self.buffer, self.shape[::-1], self.dtype, self.steps[::-1], self.device)
 
     def __repr__(self) -> str:
         return f"DeviceMatrix({self.shape[0]}x{self.shape[1]} {self.dtype})"

@@ -22,6 +22,7 @@ import msgspec
 from mtbridge.compute.embedded import cache_folder, linkers, prepare, system_linker, writable_cache
 from mtbridge.compute.probe import Answer, Listed
 from mtbridge.errors import DeviceError
+from mtbridge.sources import PACKAGE
 
 PROBE_SECONDS = 120
 VARIABLE = "MTBRIDGE_DEVICE"
@@ -160,11 +161,16 @@ def loadable(linker: str) -> tuple[str, list[str]]:
 
 def child(linker: str, *what: str, vendors: str = "") -> tuple[str, str]:
     """Run the probe; return its line and what went wrong, one of them empty."""
-    environment = {**os.environ, "OCL_ICD_VENDORS": vendors} if vendors else None
+    # -P keeps the current folder off the child's path, where a stray file may have the name of a package;
+    # this package itself may be a checkout that was found through that folder
+    home = os.pathsep.join(filter(None, (str(PACKAGE.parent), os.environ.get("PYTHONPATH"))))
+    environment = {**os.environ, "PYTHONPATH": home}
+    if vendors:
+        environment["OCL_ICD_VENDORS"] = vendors
     try:
         # the arguments are ours: a linker's name, and an index or a word and a path
         done = subprocess.run(  # noqa: S603
-            [sys.executable, "-m", "mtbridge.compute.probe", linker, *what],
+            [sys.executable, "-P", "-m", "mtbridge.compute.probe", linker, *what],
             capture_output=True,
             text=True,
             timeout=PROBE_SECONDS,

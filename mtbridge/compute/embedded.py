@@ -36,7 +36,7 @@ for argument; do
     *) set -- "$@" "$argument" ;;
   esac
 done
-exec "{python}" -m ziglang ld.lld "$@"
+exec "{python}" -P -m ziglang ld.lld "$@"
 """
 
 # Names that LLVM 14 knows, with what each needs; the first that the processor has is taken.

@@ -7,10 +7,9 @@ import platform
 import numpy as np
 
 from mtbridge.compute.engine import Engine
+from mtbridge.compute.forms import WIDE_SUM
 from mtbridge.matrix import Matrix
 
-# float32 products are summed over this many rows before they are added up in float64
-ROWS_OF_A_SUM = 64
 MIRROR_BLOCK = 128
 
 
@@ -31,8 +30,8 @@ class NumpyEngine(Engine):
         with np.errstate(all="ignore"):
             if wide and X.dtype == np.float32:
                 total = np.zeros((X.shape[1], X.shape[1]))
-                for start in range(0, X.shape[0], ROWS_OF_A_SUM):
-                    block = X[start : start + ROWS_OF_A_SUM]
+                for start in range(0, X.shape[0], WIDE_SUM):
+                    block = X[start : start + WIDE_SUM]
                     total += block.T @ block
                 return mirrored(total)
             return mirrored(X.T @ X)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -140,7 +141,15 @@ class Device:
             with failures_named(f"building {files[-1]} for {self.name}"), warnings.catch_warnings():
                 # a compiler's remarks about its own options are not the caller's concern
                 warnings.simplefilter("ignore", cl.CompilerWarning)
-                program = cl.Program(self._context, program_text(files, defines)).build()
+                text = program_text(files, defines)
+                try:
+                    program = cl.Program(self._context, text).build()
+                except cl.Error:
+                    raise
+                except (RuntimeError, OSError):
+                    # pyopencl's cache on disk: the lock of a process that was killed, or a full disk
+                    with tempfile.TemporaryDirectory() as passing:
+                        program = cl.Program(self._context, text).build(cache_dir=passing)
                 kept = self._kernels[key] = Kernel(name, cl.Kernel(program, name))
         return kept
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from mtbridge.compute import devices
+from mtbridge.compute.blocks import block_sizes, spans
 from mtbridge.compute.device_matrix import DeviceMatrix
 from mtbridge.compute.engine import Engine
 from mtbridge.compute.forms import SQUARE, WIDE_SUM, Form, packed_form, tiled_form, upper_triangle, whole_grid
-from mtbridge.errors import DeviceError
+from mtbridge.errors import DeviceError, InputError
 from mtbridge.matrix import DTYPES, Matrix
 
 if TYPE_CHECKING:
@@ -90,7 +91,8 @@ class OpenCLEngine(Engine):
         """Return a copy of `X` on the device, for `multiply`, `gram` and `download` of this engine."""
         held = contiguous(X)
         flat = held if held.flags.c_contiguous else held.T
-        return DeviceMatrix(self._device.uploaded(flat), X.shape, X.dtype, element_steps(held))
+        buffer = self._device.uploaded(flat)
+        return DeviceMatrix(buffer, X.shape, X.dtype, element_steps(held), self._device)
 
     def download(self, X: DeviceMatrix) -> Matrix:
         """Return an uploaded or computed matrix as an array."""
@@ -115,28 +117,30 @@ class OpenCLEngine(Engine):
             # an array beside an uploaded matrix is copied: its owner may change it before it has been read
             A, B = (X if isinstance(X, DeviceMatrix) else self.upload(X) for X in (A, B))
             shape = (A.shape[0], B.shape[1])
+            self._check_resident((shape[0], A.shape[1], shape[1]), A, B)
             if 0 in (*shape, A.shape[1]):
                 return self.upload(np.zeros(shape, A.dtype))
             target = self._device.allocate(shape[0] * shape[1] * A.itemsize)
             self._queue_product(self._form(A), A, B, A.dtype, target)
-            return DeviceMatrix(target, shape, A.dtype, (shape[1], 1))
+            return DeviceMatrix(target, shape, A.dtype, (shape[1], 1), self._device)
         return self._product_in_blocks(A, B, A.dtype)
 
     def _gram(self, X: Operand, *, wide: bool) -> Any:
         if isinstance(X, DeviceMatrix):
             columns = X.shape[1]
+            self._check_resident((columns, X.shape[0], columns), X)
             if 0 in X.shape:
                 return self.upload(np.zeros((columns, columns), X.dtype))
             target = self._device.allocate(columns * columns * X.itemsize)
             self._queue_gram(self._form(X), X, X.dtype, target)
-            return DeviceMatrix(target, (columns, columns), X.dtype, (columns, 1))
+            return DeviceMatrix(target, (columns, columns), X.dtype, (columns, 1), self._device)
         total = np.dtype(np.float64) if wide else X.dtype
         if total != X.dtype and not self._device.fp64:
             parts = (self._gram(X[at : at + WIDE_SUM], wide=False) for at in range(0, len(X), WIDE_SUM))
             return sum(parts, np.zeros((X.shape[1], X.shape[1])))
         form = self._form(X)
         rows, columns = X.shape
-        step, inner = self._block_sizes(form, columns, columns, rows, X.itemsize, total.itemsize, square=True)
+        step, inner, _ = self._block(form, (columns, rows, columns), X.itemsize, total.itemsize, square=True)
         if step >= columns and inner >= rows:
             return self._gram_block(form, X, total)
         C = np.zeros((columns, columns), total)
@@ -151,40 +155,40 @@ class OpenCLEngine(Engine):
 
     def _product_in_blocks(self, A: Matrix, B: Matrix, total: np.dtype[Any]) -> Matrix:
         form = self._form(A)
-        (rows, inner), columns = A.shape, B.shape[1]
-        step, depth = self._block_sizes(form, rows, columns, inner, A.itemsize, total.itemsize, square=False)
-        if step >= max(rows, columns) and depth >= inner:
+        whole = (*A.shape, B.shape[1])
+        down, deep, across = self._block(form, whole, A.itemsize, total.itemsize)
+        if down >= whole[0] and deep >= whole[1] and across >= whole[2]:
             return self._product_block(form, A, B, total)
-        C = np.zeros((rows, columns), total)
-        for down in spans(rows, step):
-            for across in spans(columns, step):
-                for at in spans(inner, depth):
-                    C[down, across] += self._product_block(form, A[down, at], B[at, across], total)
+        C = np.zeros((whole[0], whole[2]), total)
+        for rows in spans(whole[0], down):
+            for columns in spans(whole[2], across):
+                for at in spans(whole[1], deep):
+                    C[rows, columns] += self._product_block(form, A[rows, at], B[at, columns], total)
         return C
 
-    def _block_sizes(
-        self, form: Form, rows: int, columns: int, inner: int, size: int, total: int, *, square: bool
-    ) -> tuple[int, int]:
-        """Rows or columns of the result, and inner indices, whose buffers all fit the largest buffer."""
-        panel = max(form.left, form.right)
-        # blocks of a triangle start with a panel, so that the two sides of the diagonal meet
-        unit = form.rows * form.columns if square else panel
-        step, depth = max(rows, columns, 1), max(inner, 1)
-        while True:
-            strips = -(-step // panel) * panel
-            operand = strips * (-(-depth // form.inner) * form.inner) * size
-            answer = step * step * total
-            if max(operand, answer) <= self._limit:
-                return step, depth
-            if operand >= answer and depth > 1:
-                depth = max(depth // 2, 1)
-            elif step > 1:
-                step = max(min(step // 2, max(step // 2 // unit * unit, 1) if step > unit else step // 2), 1)
-            else:
-                raise DeviceError(
-                    f"{self.device} allows buffers of {self._limit} bytes only, too few for one tile; "
-                    "use --engine numpy."
-                )
+    def _block(
+        self, form: Form, shape: tuple[int, int, int], size: int, total: int, *, square: bool = False
+    ) -> tuple[int, int, int]:
+        found = block_sizes(form, shape, size=size, total=total, limit=self._limit, square=square)
+        if found is None:
+            raise DeviceError(
+                f"{self.device} allows buffers of {self._limit} bytes only, too few for one tile; "
+                "use --engine numpy."
+            )
+        return found
+
+    def _check_resident(self, shape: tuple[int, int, int], *operands: DeviceMatrix) -> None:
+        """Refuse matrices of another engine, and products whose buffers would be too large."""
+        for X in operands:
+            if X.device is not self._device:
+                raise InputError(f"{X!r} was uploaded to another engine; upload it to this one.")
+        size = operands[0].itemsize
+        whole = tuple(max(length, 1) for length in shape)
+        if block_sizes(self._form(operands[0]), shape, size=size, total=size, limit=self._limit) != whole:
+            raise DeviceError(
+                f"a product of {operands!r} needs more than the {self._limit} bytes of a buffer of "
+                f"{self.device}; download the matrices, and it is done in blocks."
+            )
 
     def _product_block(self, form: Form, A: Matrix, B: Matrix, total: np.dtype[Any]) -> Matrix:
         (rows, inner), columns = A.shape, B.shape[1]
@@ -296,8 +300,3 @@ def transposed(X: Operand) -> Operand:
 def element_steps(X: Matrix) -> tuple[int, int]:
     """Elements from one row to the next, and from one column to the next, of a contiguous matrix."""
     return (X.shape[1], 1) if X.flags.c_contiguous else (1, X.shape[0])
-
-
-def spans(size: int, step: int) -> Iterator[slice]:
-    for start in range(0, size, step):
-        yield slice(start, min(start + step, size))

@@ -6,6 +6,7 @@ a symbol that misses a bar has a return over two bars where the others have one,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,7 +52,8 @@ def prepare(prices: Prices, *, returns: str = "log") -> Panel:
         If `returns` is not one of "log", "simple", "difference" and "none".
     """
     _check_kind(returns)
-    complete, dropped = complete_rows(prices.frame)
+    files = [f"{source.path} {source.first} to {source.last}" for source in prices.sources]
+    complete, dropped = complete_rows(prices.frame, ranges=files if len(files) > 1 else None)
     changes = _returns(complete, returns)
     if len(changes) < 2:
         what = "price" if returns == "none" else f"{returns} return"
@@ -70,19 +72,20 @@ def prepare(prices: Prices, *, returns: str = "log") -> Panel:
     return Panel(changes, returns, len(complete), dropped, tuple(notes))
 
 
-def complete_rows(frame: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+def complete_rows(frame: pd.DataFrame, *, ranges: Sequence[str] | None = None) -> tuple[pd.DataFrame, int]:
     """Return the rows in which every symbol has a price, and how many rows were dropped.
 
     Raises
     ------
     PriceFileError
-        If no row is complete; the message has each symbol's own range.
+        If no row is complete; the message has `ranges`, by default each symbol's own.
     """
     complete = ~np.isnan(frame.to_numpy()).any(axis=1)
     if not complete.any():
+        spans = _listed(ranges or _ranges(frame))
         raise PriceFileError(
-            f"No time has a price of all {frame.shape[1]} symbols ({_ranges(frame)}); choose symbols or "
-            "files that overlap."
+            f"No time has a price of all {frame.shape[1]} symbols ({spans}); choose symbols or files that "
+            "overlap."
         )
     dropped = len(frame) - int(complete.sum())
     return (frame[complete] if dropped else frame), dropped
@@ -149,12 +152,15 @@ def _drop_note(frame: pd.DataFrame, kept: int, dropped: int) -> str:
     )
 
 
-def _ranges(frame: pd.DataFrame) -> str:
+def _listed(ranges: Sequence[str]) -> str:
+    more = f"; and {len(ranges) - _MOST_RANGES} more" if len(ranges) > _MOST_RANGES else ""
+    return "; ".join(ranges[:_MOST_RANGES]) + more
+
+
+def _ranges(frame: pd.DataFrame) -> list[str]:
     """Return each symbol's first and last time, those without a price first."""
     spans: list[tuple[int, str]] = []
     for name in frame.columns:
         first, last = frame[name].first_valid_index(), frame[name].last_valid_index()
         spans.append((0, f"{name!s} has none") if first is None else (1, f"{name!s} {first!s} to {last!s}"))
-    listed = [text for _, text in sorted(spans, key=lambda span: span[0])]
-    more = f"; and {len(listed) - _MOST_RANGES} more" if len(listed) > _MOST_RANGES else ""
-    return "; ".join(listed[:_MOST_RANGES]) + more
+    return [text for _, text in sorted(spans, key=lambda span: span[0])]

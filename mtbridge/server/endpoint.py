@@ -16,7 +16,7 @@ def check_bind(endpoint: str, *, insecure: bool) -> str:
 
     Parameters
     ----------
-    endpoint : "tcp://HOST:PORT", port 0 or * for a free one; "ipc://PATH"; "inproc://NAME"
+    endpoint : "tcp://HOST:PORT", port 0 or * for a free one; "ipc://PATH"
     insecure : accept an address that other machines can reach
 
     Raises
@@ -25,7 +25,7 @@ def check_bind(endpoint: str, *, insecure: bool) -> str:
         If it is no such address, or not on the loopback interface without `insecure`.
     """
     transport, separator, rest = endpoint.partition("://")
-    if not separator or not rest or transport not in ("tcp", "ipc", "inproc"):
+    if not separator or not rest or transport not in ("tcp", "ipc"):
         raise EndpointError(
             f"{endpoint!r} is no address to listen on; write {DEFAULT_ENDPOINT}, for example."
         )

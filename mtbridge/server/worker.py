@@ -72,6 +72,7 @@ class Server:
         self._wakeup: Wakeup | None = None
         self._thread: threading.Thread | None = None
         self._compute: ComputeThread | None = None
+        self._failures: list[BaseException] = []
         self.endpoint = self._bind
         self.description = ""
         self.counters = Counters()
@@ -181,7 +182,7 @@ class Server:
     def __enter__(self) -> Self:
         """Serve in a thread of its own; return when requests are answered."""
         opened = threading.Event()
-        failures: list[BaseException] = []
+        failures = self._failures = []
 
         def serve() -> None:
             try:
@@ -210,3 +211,5 @@ class Server:
         self.stop()
         if self._thread is not None:
             self._thread.join()
+        if self._failures and error is None:
+            raise self._failures[0]

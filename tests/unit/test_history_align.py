@@ -41,7 +41,8 @@ def test_no_common_time_is_an_error_with_each_symbols_range() -> None:
 def test_no_common_time_of_two_files_is_an_error_with_both_ranges(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("time,A\n2025-03-03,1\n2025-03-04,1\n")
     (tmp_path / "b.csv").write_text("time,B\n2026-03-03,1\n2026-03-04,1\n")
-    with pytest.raises(PriceFileError, match=r"A 2025-03-03 00:00:00 to 2025.*B 2026-03-03 00:00:00 to 2026"):
+    ranges = r"a\.csv 2025-03-03 00:00:00 to 2025.*b\.csv 2026-03-03 00:00:00 to 2026"
+    with pytest.raises(PriceFileError, match=ranges):
         prepare(read_prices(tmp_path))
 
 
