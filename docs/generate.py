@@ -1,6 +1,6 @@
 """Write the pages of docs/ that are made from the code and from benchmarks/results.
 
-python docs/generate.py            write docs/cli.md, docs/errors.md and docs/performance.md
+python docs/generate.py            write them
 python docs/generate.py --check    exit with 1 where one of them is out of date
 """
 
@@ -9,7 +9,9 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import re
 import sys
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +23,13 @@ import click
 import typer
 
 from mtbridge import errors
+from mtbridge.bench.ladder_docs import with_tables
 from mtbridge.cli import app
 
 DOCS = Path(__file__).resolve().parent
 RESULTS = DOCS.parent / "benchmarks" / "results"
+# results whose tables stand on the pages about the ladder and about memory
+ELSEWHERE = ("-ladder", "-memory")
 
 
 def cli_page() -> str:
@@ -71,6 +76,8 @@ def performance_page() -> str:
         "",
     ]
     for path in sorted(RESULTS.glob("*.json")):
+        if path.stem.endswith(ELSEWHERE):
+            continue
         result = json.loads(path.read_text(encoding="utf-8"))
         machine = result["machine"]
         lines += [f"## {path.stem}", ""]
@@ -97,7 +104,51 @@ def performance_row(row: dict[str, Any]) -> str:
     return "| " + " | ".join((*cells, f"{ratios}{note}")) + " |"
 
 
-PAGES = {"cli.md": cli_page, "errors.md": errors_page, "performance.md": performance_page}
+def kernels_page() -> str:
+    """The page on the ladder, with the tables between its marks made anew."""
+    return with_tables((DOCS / "kernels.md").read_text(encoding="utf-8"), RESULTS)
+
+
+def memory_page() -> str:
+    """The page on the memory experiments, with the tables between its marks made anew."""
+    text = (DOCS / "memory.md").read_text(encoding="utf-8")
+
+    def filled(mark: re.Match[str]) -> str:
+        result = json.loads((RESULTS / mark[1]).read_text(encoding="utf-8"))
+        return f"<!-- begin {mark[1]} -->\n\n{memory_tables(result)}\n<!-- end -->"
+
+    return re.sub(r"<!-- begin ([\w-]+\.json) -->\n.*?<!-- end -->", filled, text, flags=re.DOTALL)
+
+
+def memory_tables(result: dict[str, Any]) -> str:
+    machine = result["machine"]
+    lines = [f"{result['rows'][0]['device']}, on {machine['processor']}, {machine['time'][:10]}.", ""]
+    for (case, dtype), group in groupby(result["rows"], key=lambda row: (row["case"], row["dtype"])):
+        heads = "| form | device us | wall us | GB/s | ratio to |"
+        lines += [f"**{case}, {dtype}**", "", heads, "|" + "---|" * 5]
+        for row in group:
+            lines.append("| " + " | ".join((row["contender"], *memory_cells(row))) + " |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def memory_cells(row: dict[str, Any]) -> list[str]:
+    note = f" ({row['note']})" if row["note"] else ""
+    if row["median_s"] is None:
+        return ["", "not run", "", note.strip()]
+    device = "" if row["device_s"] is None else f"{1e6 * row['device_s']:.1f}"
+    speed = "" if row["gb_per_s"] is None else f"{row['gb_per_s']:.1f}"
+    ratios = ", ".join(f"{peer} {ratio:.2f}" for peer, ratio in row["versus"].items())
+    return [device, f"{1e6 * row['median_s']:.1f}", speed, f"{ratios}{note}"]
+
+
+PAGES = {
+    "cli.md": cli_page,
+    "errors.md": errors_page,
+    "kernels.md": kernels_page,
+    "memory.md": memory_page,
+    "performance.md": performance_page,
+}
 
 
 def main() -> int:

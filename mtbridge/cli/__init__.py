@@ -10,7 +10,7 @@ import sys
 
 import typer
 
-from mtbridge.cli import bench, demo, devices, multiply, prices, statistics, worker
+from mtbridge.cli import bench, demo, devices, kernels, ladder, memory, multiply, prices, statistics, worker
 from mtbridge.cli.say import complain
 from mtbridge.errors import MtbridgeError
 
@@ -31,7 +31,10 @@ app.command("demo")(demo.demo)
 app.command("devices")(devices.devices)
 app.command("serve")(worker.serve)
 app.command("ping")(worker.ping)
+bench.app.command("ladder")(ladder.ladder)
+bench.app.command("memory")(memory.memory)
 app.add_typer(bench.app, name="bench")
+app.add_typer(kernels.app, name="kernels")
 
 
 @app.callback(invoke_without_command=True)
@@ -57,7 +60,5 @@ def main() -> None:
         complain(str(error))
         sys.exit(1)
     except MemoryError as error:
-        complain(
-            f"not enough memory: {str(error) or 'the matrix is too large'}; use fewer symbols or rows."
-        )
+        complain(f"not enough memory: {str(error) or 'the matrix is too large'}; use fewer symbols or rows.")
         sys.exit(1)

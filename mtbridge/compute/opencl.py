@@ -1,4 +1,4 @@
-"""A device, its queue, its programs and its buffers. The only module that imports pyopencl."""
+"""A device, its queue, its programs and its buffers. With opencl_*.py the only importer of pyopencl."""
 
 from __future__ import annotations
 
@@ -124,6 +124,7 @@ class Device:
             self._context = cl.Context([found.handle])
             self._queue = cl.CommandQueue(self._context)
         self.largest_buffer = int(found.handle.max_mem_alloc_size)
+        self.native_bytes = 4 * int(found.handle.native_vector_width_float)
         self.fp64 = "cl_khr_fp64" in found.handle.extensions
         self.host_memory = found.kind == "cpu"
         self.largest_group = int(found.handle.max_work_group_size)
@@ -245,15 +246,15 @@ class Device:
         with failures_named(f"work on {self.name}"):
             self._queue.finish()
 
-    def run(self, kernel: Kernel, groups: tuple[int, ...], local: tuple[int, ...], *arguments: Any) -> None:
-        """Queue `kernel` on `groups` work-groups of `local` items, with buffers and numpy scalars."""
+    def run(self, kernel: Kernel, groups: tuple[int, ...], local: tuple[int, ...], *arguments: Any) -> Any:
+        """Queue `kernel` on `groups` work-groups of `local` items; return its event."""
         with failures_named(f"{kernel.name} on {self.name}"):
             if not kernel.typed:
                 scalars = [value if isinstance(value, np.generic) else None for value in arguments]
                 kernel.handle.set_arg_types([getattr(value, "dtype", None) for value in scalars])
                 kernel.typed = True
             kernel.handle.set_args(*arguments)
-            cl.enqueue_nd_range_kernel(
+            return cl.enqueue_nd_range_kernel(
                 self._queue, kernel.handle, tuple(g * n for g, n in zip(groups, local, strict=True)), local
             )
 

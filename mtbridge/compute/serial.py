@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import platform
+import threading
 from collections.abc import Callable
 from functools import cache
 from typing import Literal
@@ -18,10 +19,14 @@ import numpy as np
 
 from mtbridge.compute.engine import Engine
 from mtbridge.compute.host import mirrored
-from mtbridge.matrix import Matrix
+from mtbridge.matrix import DTYPES, Matrix
 
 # the compiled loops take no other arrays
 WRITEABLE: tuple[Literal["C", "W"], ...] = ("C", "W")
+
+NUMBA_VECTORS = ("NUMBA_LOOP_VECTORIZE", "NUMBA_SLP_VECTORIZE")
+# the settings are the process's, so one thread compiles at a time
+COMPILING = threading.Lock()
 
 Loop = Callable[[Matrix, Matrix, Matrix], None]
 
@@ -71,29 +76,35 @@ class SerialEngine(Engine):
 @cache
 def compiled_loops() -> tuple[Loop, Loop, bool]:
     """The two loops, and whether numba compiled them; once a process."""
+    multiply, gram = compiled(multiply_loop), compiled(gram_loop)
+    if multiply is None or gram is None:
+        return multiply_loop, gram_loop, False
+    return multiply, gram, True
+
+
+def compiled(loop: Loop, dtypes: tuple[str, ...] = DTYPES, *, vectorised: bool = False) -> Loop | None:
+    """Return `loop` compiled by numba for C-ordered matrices of `dtypes`, None where numba is not installed.
+
+    `vectorised` lets the compiler use vectors, which no MQL5 loop does.
+    """
     try:
         import numba
         from numba.core import config
     except ImportError:
-        return multiply_loop, gram_loop, False
-    names = ("NUMBA_LOOP_VECTORIZE", "NUMBA_SLP_VECTORIZE")
-    before = {name: os.environ.get(name) for name in names}
-    try:
-        # numba reads its settings from the environment again when it compiles
-        os.environ.update(dict.fromkeys(names, "0"))
-        config.reload_config()  # type: ignore[no-untyped-call]
-        signatures = [
-            (kind[:, ::1], kind[:, ::1], kind[:, ::1]) for kind in (numba.types.float32, numba.types.float64)
-        ]
-        loops = [
-            numba.njit(signatures, nogil=True, error_model="numpy")(loop)
-            for loop in (multiply_loop, gram_loop)
-        ]
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-        config.reload_config()  # type: ignore[no-untyped-call]
-    return loops[0], loops[1], True
+        return None
+    signatures = [(getattr(numba.types, dtype)[:, ::1],) * 3 for dtype in dtypes]
+    with COMPILING:
+        before = {name: os.environ.get(name) for name in NUMBA_VECTORS}
+        try:
+            # numba reads its settings from the environment again when it compiles
+            os.environ.update(dict.fromkeys(NUMBA_VECTORS, str(int(vectorised))))
+            config.reload_config()  # type: ignore[no-untyped-call]
+            fast: Loop = numba.njit(signatures, nogil=True, error_model="numpy")(loop)
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    os.environ.pop(name, None)
+                else:
+                    os.environ[name] = value
+            config.reload_config()  # type: ignore[no-untyped-call]
+    return fast

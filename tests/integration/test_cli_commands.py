@@ -22,7 +22,8 @@ from mtbridge.compute.devices import Verdict
 
 COMMANDS = [
     "covariance", "correlation", "multiply", "sample", "download", "demo", "devices", "serve", "ping",
-    "bench gram", "bench multiply", "bench bridge",
+    "bench gram", "bench multiply", "bench bridge", "bench ladder", "bench memory",
+    "kernels list", "kernels show",
 ]  # fmt: skip
 ENGINES = ["opencl", "numpy", "serial"]
 ROW_KEYS = {
@@ -106,6 +107,7 @@ def test_the_example_is_one_line_of_a_terminal(command: str) -> None:
     assert shlex.split(line.split("Example: mtbridge ", 1)[1]) == example(command)
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     "command",
     [name for name in COMMANDS if name not in ("serve", "ping", "download", "bench gram", "bench multiply")],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -141,20 +142,93 @@ def test_more_than_the_worker_takes_is_refused_before_it_is_sent(run: Runner) ->
     assert "(30 rows, " in done.line("covariance:")
 
 
+def talked_through(program: subprocess.Popen[str]) -> None:
+    """Read what a program says until it waits."""
+    assert program.stdout is not None
+    while program.stdout.readline().strip() != "waiting":
+        assert program.poll() is None
+
+
+def last_line(program: subprocess.Popen[str], folder: Path) -> str:
+    """Let a program that waits go on, and return the last that it says."""
+    (folder / "GO.csv").touch()
+    return program.communicate(timeout=30)[0].splitlines()[-1]
+
+
+OVER_THE_LIMIT = (
+    "covariance: error 9 status 0: A matrix of 5000 rows, 3 columns and 120000 bytes "
+    f"is more than the worker takes ({Limits().rows} rows, {Limits().columns} columns, 100000 bytes): "
+    "send fewer bars or symbols."
+)
+
+
+def test_the_limits_are_asked_for_before_the_first_request(start: Start, tmp_path: Path) -> None:
+    """ZeroMQ would cut the connection without a word, and the terminal would compute for a wrong reason."""
+    with socket.create_server(("127.0.0.1", 0)) as holder:
+        port = holder.getsockname()[1]
+    # the clock runs so fast that the 5 s until a client may try again are over when the worker has started
+    program = start(
+        "ClientProbe",
+        InpPort=port,
+        InpActions="connect,wait,covariance",
+        InpRows=5000,
+        InpFallback=True,
+        InpTimeout=1000000,
+        CLOCK_SPEED=100,
+    )
+    talked_through(program)
+    with WorkerProcess(f"tcp://127.0.0.1:{port}", engine_name="numpy", limits=Limits(frame_bytes=100000)):
+        assert last_line(program, tmp_path) == OVER_THE_LIMIT
+
+
+@pytest.mark.parametrize("closed", ["", "close,"], ids=["open", "closed"])
+def test_the_limits_of_a_worker_that_was_restarted_count(
+    start: Start, serve: Callable[..., Served], tmp_path: Path, closed: str
+) -> None:
+    first = serve()
+    program = start(
+        "ClientProbe",
+        InpPort=first.port,
+        InpActions=f"connect,{closed}wait,covariance",
+        InpRows=5000,
+        InpFallback=True,
+    )
+    talked_through(program)
+    first.stop()
+    with WorkerProcess(
+        f"tcp://127.0.0.1:{first.port}", engine_name="numpy", limits=Limits(frame_bytes=100000)
+    ):
+        assert last_line(program, tmp_path) == OVER_THE_LIMIT
+
+
+def test_limits_that_were_raised_meanwhile_are_asked_for_before_a_refusal(
+    start: Start, serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    with WorkerProcess(engine_name="numpy", limits=Limits(frame_bytes=100000)) as small:
+        port = int(small.endpoint.rsplit(":", 1)[1])
+        program = start("ClientProbe", InpPort=port, InpActions="connect,wait,covariance", InpRows=5000)
+        talked_through(program)
+    serve(port=port)
+    np.testing.assert_allclose(
+        [float(word) for word in last_line(program, tmp_path).split()[2:]],
+        expected("covariance", data(5000)).ravel(),
+        rtol=1e-12,
+        atol=1e-14,
+    )
+
+
 def test_a_worker_that_was_restarted_is_found_again_in_the_same_call(
     start: Start, serve: Callable[..., Served], tmp_path: Path
 ) -> None:
     first = serve()
     program = start("ClientProbe", InpPort=first.port, InpActions="connect,covariance,wait,correlation")
-    assert program.stdout is not None
-    while program.stdout.readline().strip() != "waiting":
-        assert program.poll() is None
+    talked_through(program)
     first.stop()
     serve(port=first.port)
-    (tmp_path / "GO.csv").touch()
-    last = program.communicate(timeout=30)[0].splitlines()[-1]
     np.testing.assert_allclose(
-        [float(word) for word in last.split()[2:]], expected("correlation", data()).ravel(), rtol=1e-12
+        [float(word) for word in last_line(program, tmp_path).split()[2:]],
+        expected("correlation", data()).ravel(),
+        rtol=1e-12,
     )
 
 

@@ -233,14 +233,26 @@ def test_a_full_disk_leaves_no_half_written_file(
     assert list((tmp_path / "MtBridge").iterdir()) == []
 
 
-def test_a_file_that_cannot_be_opened_is_named(
-    run: Runner, worker_port: int, prices: Prices, tmp_path: Path
+@pytest.mark.parametrize(
+    ("name", "settings", "code"),
+    [("folder", {}, 5018), ("c.csv", {"FILE_IN_USE": "c.csv"}, 5020), ("file/c.csv", {}, 5004)],
+    ids=["a folder", "a file in use", "below a file"],
+)
+def test_a_file_that_cannot_be_written_is_named(
+    run: Runner,
+    worker_port: int,
+    prices: Prices,
+    tmp_path: Path,
+    name: str,
+    settings: dict[str, str],
+    code: int,
 ) -> None:
     (tmp_path / "folder").mkdir()
-    assert (
-        "folder could not be written (error 5004)"
-        in covariance(run, InpPort=worker_port, InpFile="folder").lines[-1]
-    )
+    (tmp_path / "file").touch()
+    before = set(tmp_path.rglob("*"))
+    done = covariance(run, InpPort=worker_port, InpFile=name, **settings)
+    assert f"{name} could not be written (error {code})" in done.lines[-1]
+    assert set(tmp_path.rglob("*")) == before
 
 
 def test_no_file_is_saved_when_none_is_named(

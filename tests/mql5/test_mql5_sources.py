@@ -137,6 +137,12 @@ def test_the_codec_calls_nothing_of_the_terminal() -> None:
     assert families <= {"array", "constants", "convert", "math", "strings"}
 
 
+def test_the_client_leaves_the_random_numbers_of_the_program_alone() -> None:
+    text = translate(build.program("ClientProbe"), include=build.INCLUDE)
+    assert "GetMicrosecondCount" in text
+    assert not re.search(r"\bMath(?:Rand|Srand)\b", text)
+
+
 def test_the_folder_mirrors_that_of_the_terminal() -> None:
     assert {path.relative_to(MQL5).parts[:2] for path in SOURCES} == {
         ("Include", "MtBridge"),

@@ -272,14 +272,31 @@ def test_the_worker_is_told_how_long_the_client_waits(run: Runner) -> None:
 
     def talk(conversation: Conversation) -> None:
         conversation.shake_hands()
-        head = conversation.read_message()[1]
-        told.append(struct.unpack_from("<I", head, 40)[0])
-        conversation.send(peers.pong(1))
+        told.append(struct.unpack_from("<I", conversation.answer_ping(), 40)[0])
         conversation.wait_for_end()
 
     with Peer(talk) as peer:
         run("ClientProbe", InpPort=peer.port, InpActions="connect", InpTimeout=4000)
     assert 2000 < told[0] <= 4000
+
+
+def test_request_numbers_begin_anew_in_every_program_and_count_on(run: Runner) -> None:
+    runs: list[list[int]] = []
+
+    def talk(conversation: Conversation) -> None:
+        conversation.shake_hands()
+        runs.append([])
+        while True:
+            runs[-1].append(struct.unpack_from("<Q", conversation.answer_ping(), 16)[0])
+
+    with Peer(talk) as peer:
+        for _ in range(4):
+            run("ClientProbe", InpPort=peer.port, InpActions="connect,ping,ping")
+    assert [[number - numbers[0] for number in numbers] for numbers in runs] == [[0, 1, 2]] * 4
+    firsts = sorted(numbers[0] for numbers in runs)
+    # four of 2**62 values: nearer than 2**32 to each other or to 1 once in a hundred million times
+    assert min(np.diff([0, *firsts])) > 1 << 32
+    assert firsts[-1] <= 1 << 62
 
 
 def test_heartbeats_are_answered_while_the_client_waits(run: Runner) -> None:
@@ -428,8 +445,7 @@ def test_a_terminal_short_of_memory_says_so(run: Runner, worker_port: int) -> No
 def deaf(conversation: Conversation) -> None:
     """Shake hands, answer the ping, then read nothing at all."""
     conversation.shake_hands()
-    conversation.read_message()
-    conversation.send(peers.pong(1))
+    conversation.answer_ping()
     time.sleep(4)
 
 

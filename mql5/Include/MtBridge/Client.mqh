@@ -31,7 +31,6 @@ private:
    void              Begin(void);
    bool              Ask(CMtbRequest &request,const int rows,const int cols,double &result[]);
    bool              CheckSizes(const double &data[],const int rows,const int cols);
-   bool              CheckLimits(CMtbRequest &request,const int rows,const int cols);
    bool              MayComputeHere(void);
    bool              MayComputeHere(const double &data[],const int cols);
    bool              ComputedHere(const bool done);
@@ -89,17 +88,6 @@ bool CMtbClient::CheckSizes(const double &data[],const int rows,const int cols)
    return(Fail(MTB_ERROR_ARGUMENT,StringFormat("%d numbers are no matrix of %d rows and %d columns.",ArraySize(data),rows,cols)));
   }
 //+------------------------------------------------------------------+
-//| The same against the limits that the worker has told.            |
-//+------------------------------------------------------------------+
-bool CMtbClient::CheckLimits(CMtbRequest &request,const int rows,const int cols)
-  {
-   ulong bytes=request.LargestFrame();
-   if(m_worker.rows==0 || ((ulong)rows<=m_worker.rows && (ulong)cols<=m_worker.columns && bytes<=m_worker.frame_bytes))
-      return(true);
-   return(Fail(MTB_ERROR_TOO_LARGE,StringFormat("A matrix of %d rows, %d columns and %I64u bytes is more than the worker takes (%I64u rows, %I64u columns, %I64u bytes): send fewer bars or symbols.",
-                                                rows,cols,bytes,m_worker.rows,m_worker.columns,m_worker.frame_bytes)));
-  }
-//+------------------------------------------------------------------+
 //| Is it for want of a worker that the last call failed?            |
 //+------------------------------------------------------------------+
 bool CMtbClient::MayComputeHere(void)
@@ -154,7 +142,7 @@ bool CMtbClient::Multiply(const double &a[],const int rows,const int inner,const
    request.Begin(MTB_MULTIPLY,"");
    if(!request.Matrix(MTB_ROLE_A,a,rows,inner) || !request.Matrix(MTB_ROLE_B,b,inner,cols))
       return(Fail(MTB_ERROR_TOO_LARGE,"There is no memory left for a request."));
-   if(CheckLimits(request,rows,inner) && CheckLimits(request,inner,cols) && Ask(request,rows,cols,result))
+   if(Ask(request,rows,cols,result))
       return(true);
    return(MayComputeHere() && ComputedHere(MtbLocalMultiply(a,rows,inner,b,cols,result)));
   }
@@ -170,7 +158,7 @@ bool CMtbClient::Gram(const double &data[],const int rows,const int cols,double 
    request.Begin(MTB_GRAM,"");
    if((long)cols*cols>INT_MAX/16 || !request.Matrix(MTB_ROLE_DATA,data,rows,cols))
       return(Fail(MTB_ERROR_TOO_LARGE,StringFormat("A result of %d columns does not fit in an MQL5 array.",cols)));
-   if(CheckLimits(request,rows,cols) && Ask(request,cols,cols,result))
+   if(Ask(request,cols,cols,result))
       return(true);
    return(MayComputeHere() && ComputedHere(MtbLocalGram(data,rows,cols,result)));
   }
@@ -186,7 +174,7 @@ bool CMtbClient::Covariance(const double &data[],const int rows,const int cols,d
    request.Begin(MTB_COVARIANCE,StringFormat("{\"ddof\": %d}",ddof));
    if((long)cols*cols>INT_MAX/16 || !request.Matrix(MTB_ROLE_DATA,data,rows,cols))
       return(Fail(MTB_ERROR_TOO_LARGE,StringFormat("A result of %d columns does not fit in an MQL5 array.",cols)));
-   if(CheckLimits(request,rows,cols) && Ask(request,cols,cols,result))
+   if(Ask(request,cols,cols,result))
       return(true);
    return(MayComputeHere(data,cols) && ComputedHere(MtbLocalCovariance(data,rows,cols,ddof,result)));
   }
@@ -202,7 +190,7 @@ bool CMtbClient::Correlation(const double &data[],const int rows,const int cols,
    request.Begin(MTB_CORRELATION,"");
    if((long)cols*cols>INT_MAX/16 || !request.Matrix(MTB_ROLE_DATA,data,rows,cols))
       return(Fail(MTB_ERROR_TOO_LARGE,StringFormat("A result of %d columns does not fit in an MQL5 array.",cols)));
-   if(CheckLimits(request,rows,cols) && Ask(request,cols,cols,result))
+   if(Ask(request,cols,cols,result))
       return(true);
    return(MayComputeHere(data,cols) && ComputedHere(MtbLocalCorrelation(data,rows,cols,result)));
   }

@@ -29,7 +29,7 @@ public:
    bool              Text(const uint role,const string text);
    bool              Head(const ulong request,const uint deadline_ms,uchar &data[]) const;
    int               Arrays(void) const { return(ArraySize(m_arrays)); }
-   ulong             LargestFrame(void) const;
+   string            Excess(const ulong rows,const ulong columns,const ulong frame_bytes) const;
   };
 //+------------------------------------------------------------------+
 //| Begin must still say what is asked for.                          |
@@ -123,15 +123,19 @@ bool CMtbRequest::Head(const ulong request,const uint deadline_ms,uchar &data[])
    return(true);
   }
 //+------------------------------------------------------------------+
-//| What the worker's limit of a frame is compared with.             |
+//| What a worker with these limits would not take, in words; empty  |
+//| when it takes all.                                               |
 //+------------------------------------------------------------------+
-ulong CMtbRequest::LargestFrame(void) const
+string CMtbRequest::Excess(const ulong rows,const ulong columns,const ulong frame_bytes) const
   {
-   ulong largest=0;
    for(int i=0; i<ArraySize(m_arrays); i++)
-      if(m_arrays[i].bytes>largest)
-         largest=m_arrays[i].bytes;
-   return(largest);
+     {
+      if(m_arrays[i].bytes<=frame_bytes && (m_arrays[i].dims<2 || (m_arrays[i].shape[0]<=rows && m_arrays[i].shape[1]<=columns)))
+         continue;
+      return(StringFormat("A matrix of %I64u rows, %I64u columns and %I64u bytes is more than the worker takes (%I64u rows, %I64u columns, %I64u bytes): send fewer bars or symbols.",
+                          m_arrays[i].shape[0],m_arrays[i].shape[1],m_arrays[i].bytes,rows,columns,frame_bytes));
+     }
+   return("");
   }
 //+------------------------------------------------------------------+
 //| A reply: Head first, then frames[i] is filled with the bytes of  |

@@ -47,6 +47,8 @@ private:
    bool              FailTransport(void);
    bool              Open(void);
    bool              Introduce(void);
+   string            Excess(const CMtbRequest &request) const;
+   bool              CheckLimits(const CMtbRequest &request);
    bool              Transfer(CMtbRequest &request,CMtbReply &reply,const ulong most_bytes);
    bool              SendRequest(CMtbRequest &request,const ulong number);
    bool              ReceiveReply(CMtbReply &reply,const ulong number,const ulong most_bytes);
@@ -72,9 +74,23 @@ public:
    string            Note(void) const { return(m_note); }
   };
 //+------------------------------------------------------------------+
+//| What the numbers of the requests begin with: another value in    |
+//| every program, so that a reply to an earlier one is never taken  |
+//| for one to this. It is no secret, and MathRand stays as the      |
+//| program has seeded it. Two bits are left to count on.            |
+//+------------------------------------------------------------------+
+ulong MtbFirstRequest(void)
+  {
+   const ulong factor=6364136223846793005; // odd and without pattern: spreads each bit upwards
+   ulong       mixed=((ulong)TimeLocal()*factor)^GetMicrosecondCount();
+   for(int i=0; i<2; i++)
+      mixed=(mixed^(mixed>>29))*factor;
+   return(mixed>>2);
+  }
+//+------------------------------------------------------------------+
 //| The worker's usual address.                                      |
 //+------------------------------------------------------------------+
-CMtbExchange::CMtbExchange(void) : m_host("127.0.0.1"),m_port(5555),m_timeout(10000),m_request(0),m_retry_at(0),m_retry_error(MTB_ERROR_NONE),
+CMtbExchange::CMtbExchange(void) : m_host("127.0.0.1"),m_port(5555),m_timeout(10000),m_request(MtbFirstRequest()),m_retry_at(0),m_retry_error(MTB_ERROR_NONE),
    m_retry_text(""),m_error(MTB_ERROR_NONE),m_status(0),m_text(""),m_note("")
   {
    m_worker.program="";
@@ -204,23 +220,42 @@ bool CMtbExchange::Ping(MtbWorker &worker)
    return(done);
   }
 //+------------------------------------------------------------------+
+//| What is too large in a request, for the worker that was asked    |
+//| last; empty when nothing is.                                     |
+//+------------------------------------------------------------------+
+string CMtbExchange::Excess(const CMtbRequest &request) const
+  {
+   return(request.Excess(m_worker.rows,m_worker.columns,m_worker.frame_bytes));
+  }
+//+------------------------------------------------------------------+
+//| Refuse here what would only break the connection.                |
+//+------------------------------------------------------------------+
+bool CMtbExchange::CheckLimits(const CMtbRequest &request)
+  {
+   string excess=Excess(request);
+   return(StringLen(excess)==0 || Fail(MTB_ERROR_TOO_LARGE,excess));
+  }
+//+------------------------------------------------------------------+
 //| One request and its reply. A connection that was used before may |
 //| have been dropped meanwhile; every operation only computes, so   |
 //| the request goes out once more on a new connection. One that     |
 //| breaks on a new connection is not repeated: it may be the cause. |
+//| Every new connection has asked for the limits, so they are known |
+//| before the first request and are those of this very worker.      |
 //+------------------------------------------------------------------+
 bool CMtbExchange::Exchange(CMtbRequest &request,CMtbReply &reply,const ulong most_bytes)
   {
    if(m_zmtp.IsOpen())
      {
-      if(Transfer(request,reply,most_bytes))
+      //--- ask again before a refusal: the worker may have been started anew with other limits
+      if((StringLen(Excess(request))==0 || Introduce()) && CheckLimits(request) && Transfer(request,reply,most_bytes))
          return(true);
       if(m_error!=MTB_ERROR_LOST)
          return(false);
       m_error=MTB_ERROR_NONE;
       m_text="";
      }
-   return(Open() && Transfer(request,reply,most_bytes));
+   return(Open() && CheckLimits(request) && Transfer(request,reply,most_bytes));
   }
 //+------------------------------------------------------------------+
 //| The same on the connection that is there. A worker's refusal     |

@@ -26,6 +26,7 @@ SHIM = HERE / "shim"
 INCLUDE = ROOT / "mql5" / "Include"
 SCRIPTS = ROOT / "mql5" / "Scripts" / "MtBridge"
 PROGRAMS = HERE / "programs"
+KERNELS = ROOT / "kernels"
 
 # Warnings of MetaEditor that have a counterpart: loss of data, signs, hidden and uninitialized names.
 FLAGS = [
@@ -68,8 +69,18 @@ def program(name: str) -> Path:
     )
 
 
-def build(source: Path, *, sanitized: bool = False) -> Path:
+def installed(kernels: Path = KERNELS) -> dict[str, Path]:
+    """Return what installing copies below MQL5 beside the folder mql5 itself."""
+    return {"Include/MtBridge/kernels": kernels}
+
+
+def build(source: Path, *, sanitized: bool = False, kernels: Path = KERNELS) -> Path:
     """Return the binary of an MQL5 program, compiled now or kept from before.
+
+    Parameters
+    ----------
+    sanitized : with the address and undefined-behaviour sanitizers
+    kernels : the folder that was copied to MQL5/Include/MtBridge/kernels
 
     Raises
     ------
@@ -78,7 +89,7 @@ def build(source: Path, *, sanitized: bool = False) -> Path:
     BuildError
         If the compiler refuses them; warnings count.
     """
-    text = translate(source, include=INCLUDE)
+    text = translate(source, include=INCLUDE, installed=installed(kernels))
     flags = [*FLAGS, *(SANITIZERS if sanitized else ())]
     binary = _cache() / f"{source.stem}-{_fingerprint(text, flags)}"
     if binary.is_file():
@@ -87,7 +98,7 @@ def build(source: Path, *, sanitized: bool = False) -> Path:
         cpp = Path(folder) / f"{source.stem}.cpp"
         cpp.write_text(text, encoding="ascii")
         made = Path(folder) / source.stem
-        _compile([*compiler(), *flags, "-isystem", str(SHIM), "-o", str(made), str(cpp)])
+        _compile([*compiler(), *flags, "-isystem", str(SHIM), "-o", str(made), str(cpp), "-ldl"])
         made.replace(binary)
     return binary
 
@@ -95,7 +106,7 @@ def build(source: Path, *, sanitized: bool = False) -> Path:
 def check(source: Path, folder: Path) -> None:
     """Translate and compile without making a binary; raises as `build` does."""
     cpp = folder / f"{source.stem}.cpp"
-    cpp.write_text(translate(source, include=INCLUDE), encoding="ascii")
+    cpp.write_text(translate(source, include=INCLUDE, installed=installed()), encoding="ascii")
     _compile([*compiler(), *FLAGS, "-c", "-isystem", str(SHIM), "-o", str(cpp.with_suffix(".o")), str(cpp)])
 
 

@@ -133,6 +133,14 @@ class Conversation:
                 return int(request)
             self.send(pong(request))
 
+    def answer_ping(self) -> bytes:
+        """Answer the next request, which must be a ping; its head."""
+        data = self.read_message()[1]
+        operation, request = struct.unpack_from("<H4xQ", data, 10)
+        assert operation == PING
+        self.send(pong(request))
+        return data
+
     def wait_for_end(self) -> None:
         """Read until the other side closes."""
         while self.connection.recv(1 << 16):

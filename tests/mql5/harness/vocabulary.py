@@ -11,7 +11,7 @@ from harness.translator.source import Literals, blank, read
 LANGUAGE = frozenset(
     {"datetime", "string", "matrix", "uchar", "ushort", "uint", "ulong", "sizeof", "OnStart"}
 )
-FROM_C = frozenset({"INT_MAX", "ULONG_MAX"})
+FROM_C = frozenset({"DBL_EPSILON", "DBL_MAX", "FLT_EPSILON", "INT_MAX", "UINT_MAX", "ULONG_MAX"})
 _TYPES = r"(?:void|bool|int|uint|long|ulong|double|string|uchar|datetime|matrix|ENUM_\w+|Mtb\w+)"
 _OURS = re.compile(r"^namespace mqlrt\n.*?^\} // namespace mqlrt$", re.MULTILINE | re.DOTALL)
 

@@ -10,6 +10,7 @@
 #include "sockets.hpp"
 #include "market.hpp"
 #include "files.hpp"
+#include "opencl.hpp"
 
 void OnStart();
 
@@ -20,5 +21,6 @@ int main()
     mqlrt::say_how_it_ended();
     if (mqlrt::sockets.size())
         mqlrt::critical("the program ended with an open socket");
+    mqlrt::say_what_is_open();
     return 0;
 }

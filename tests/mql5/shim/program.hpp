@@ -36,6 +36,7 @@ inline void say_how_it_ended()
 }
 
 inline uint random_state = 1;
+inline long clock_speed = number("MQL_CLOCK_SPEED", 1);
 
 template <class T> T input(const char *name, T otherwise)
 {
@@ -59,12 +60,14 @@ inline bool IsStopped() { return mqlrt::stopped(); }
 inline long MQLInfoInteger(int property) { return property == MQL_TESTER ? mqlrt::in_tester() : mqlrt::in_indicator() ? PROGRAM_INDICATOR : 1; }
 
 inline ulong GetMicrosecondCount() { return mqlrt::microseconds(); }
-inline ulong GetTickCount64() { return 1000 + mqlrt::microseconds() / 1000; }
+// $MQL_CLOCK_SPEED times as fast, for tests of waits that are too long to wait for.
+inline ulong GetTickCount64() { return 1000 + mqlrt::microseconds() * static_cast<ulong>(mqlrt::clock_speed) / 1000; }
 inline void Sleep(int milliseconds)
 {
     if (!mqlrt::in_indicator()) // no effect there
         std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
 }
+inline datetime TimeLocal() { return datetime(std::time(nullptr)); }
 inline string TimeToString(datetime time)
 {
     time_t seconds = time.seconds;
@@ -79,6 +82,8 @@ template <class A, class B> std::common_type_t<A, B> MathMin(A a, B b) { return 
 template <class A, class B> std::common_type_t<A, B> MathMax(A a, B b) { return a < b ? b : a; }
 inline double MathAbs(double value) { return std::fabs(value); }
 inline double MathLog(double value) { return std::log(value); }
+inline double MathSqrt(double value) { return std::sqrt(value); }
+inline bool MathIsValidNumber(double value) { return std::isfinite(value); }
 inline void MathSrand(int seed) { mqlrt::random_state = static_cast<uint>(seed); }
 inline int MathRand()
 {

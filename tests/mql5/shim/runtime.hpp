@@ -3,6 +3,7 @@
 // (tests/mql5/builtins.txt lists them, and a test compares).
 #pragma once
 #include <algorithm>
+#include <cfloat>
 #include <chrono>
 #include <climits>
 #include <cmath>

@@ -13,6 +13,23 @@ inline string StringSubstr(const string &text, int start, int length = -1)
     return string(text.units().substr(static_cast<size_t>(start), length < 0 ? std::u16string::npos : static_cast<size_t>(length)));
 }
 
+inline int StringFind(const string &text, const string &part)
+{
+    auto at = text.units().find(part.units());
+    return at == std::u16string::npos ? -1 : static_cast<int>(at);
+}
+
+// How often it was replaced; -1 when there is nothing to look in or for.
+inline int StringReplace(string &text, const string &part, const string &replacement)
+{
+    if (text.units().empty() || part.units().empty())
+        return -1;
+    int replaced = 0;
+    for (size_t at = 0; (at = text.units().find(part.units(), at)) != std::u16string::npos; at += replacement.units().size(), replaced++)
+        text.units().replace(at, part.units().size(), replacement.units());
+    return replaced;
+}
+
 inline int StringTrimLeft(string &text)
 {
     auto at = std::min(text.units().find_first_not_of(u" \t\r\n"), text.units().size());

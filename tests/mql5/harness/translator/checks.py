@@ -34,7 +34,9 @@ SIMPLE_TYPES = (
     "bool|char|color|datetime|double|float|int|long|matrix|short|string|uchar|uint|ulong|ushort|vector"
 )
 MUST_BE_LOOKED_AT = (
-    "SocketConnect|SocketSend|SocketRead|SocketTimeouts|ArrayResize|FileOpen|FileWriteArray|FileDelete"
+    "SocketConnect|SocketSend|SocketRead|SocketTimeouts|ArrayResize|FileOpen|FileWriteArray|FileDelete|FileMove"
+    "|CLContextCreate|CLProgramCreate|CLKernelCreate|CLBufferCreate|CLBufferWrite|CLBufferRead|CLExecute"
+    "|CLSetKernelArg|CLSetKernelArgMem|CLGetInfoString"
 )
 
 _RESERVED_NAME = re.compile(rf"\b(?:{SIMPLE_TYPES})\s+&?\s*(\w+)\s*(?=[=;,\[)])")

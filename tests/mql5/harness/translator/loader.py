@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from harness.translator import checks, rewrite
 from harness.translator.source import Complaints, Literals, TranslationError, blank, read
 
 _INCLUDE = re.compile("#include\\s+(?:<([^>]+)>|(\x01\\d+\x02))")
+_RESOURCE = re.compile("#resource\\s+(\x01\\d+\x02)\\s+as\\s+string\\s+([A-Za-z_]\\w*)\\s*$")
 _PROPERTY = re.compile(r"#property\s+(\w+)\s*(.*)")
+LONGEST_RESOURCE = 63
 
 
-def translate(source: Path, *, include: Path) -> str:
+def translate(source: Path, *, include: Path, installed: Mapping[str, Path] | None = None) -> str:
     """C++ of an MQL5 program.
 
     Parameters
@@ -21,13 +24,15 @@ def translate(source: Path, *, include: Path) -> str:
         The .mq5 file.
     include : Path
         The folder that stands for MQL5/Include of the terminal.
+    installed : mapping of str to Path
+        Folders that installing copies to a place below MQL5, such as "Include/MtBridge/kernels".
 
     Raises
     ------
     TranslationError
         If anything is not MQL5; the message has a line for each mistake.
     """
-    loader = _Loader(include)
+    loader = _Loader(include, installed or {})
     loader.load(source)
     if loader.complaints.lines:
         raise TranslationError("\n".join(loader.complaints.lines))
@@ -35,8 +40,9 @@ def translate(source: Path, *, include: Path) -> str:
 
 
 class _Loader:
-    def __init__(self, include: Path) -> None:
+    def __init__(self, include: Path, installed: Mapping[str, Path]) -> None:
         self.include = include
+        self.installed = installed
         self.out: list[str] = []
         self.complaints = Complaints()
         self.seen: set[Path] = set()
@@ -59,7 +65,7 @@ class _Loader:
             for complaint in checks.complaints(blank(line)):
                 self.complaints.add(path, number, complaint)
             directive = line.strip()
-            if not directive.startswith(("#include", "#property", "#import")):
+            if not directive.startswith(("#include", "#property", "#import", "#resource")):
                 declared = rewrite.input_line(line)
                 chunk.append(line if declared is None else declared)
                 continue
@@ -77,11 +83,44 @@ class _Loader:
                 self.load(target)
             else:
                 self.complaints.add(path, number, f"{target} is not there")
+        elif line.startswith("#resource"):
+            self._resource(path, number, line, literals)
         elif found := _PROPERTY.match(line):
             if complaint := checks.property_complaint(found.group(1)):
                 self.complaints.add(path, number, complaint)
         else:
             self.complaints.add(path, number, "DLL imports are not translated: mtbridge needs none")
+
+    def _resource(self, path: Path, number: int, line: str, literals: Literals) -> None:
+        """A constant with the text of a file, which MetaEditor, too, reads when it compiles."""
+        found = _RESOURCE.match(line)
+        if not found:
+            self.complaints.add(path, number, 'only `#resource "file" as string Name` is translated')
+            return
+        name = literals.original(found.group(1)).strip('"').replace("\\\\", "\\")
+        if len(name) > LONGEST_RESOURCE or ".." in name:
+            self.complaints.add(path, number, f"{name} is over {LONGEST_RESOURCE} characters or has '..'")
+            return
+        target = self._placed(path, name.replace("\\", "/"))
+        if not target.is_file():
+            self.complaints.add(path, number, f"{target} is not there")
+            return
+        text = target.read_text(encoding="utf-8")
+        if not text.isascii():
+            self.complaints.add(
+                path, number, f"{target} has a character that is not ASCII: code pages differ"
+            )
+        self.out.append(f'static const string {found.group(2)} = R"mql5({text})mql5"_mql;')
+
+    def _placed(self, path: Path, name: str) -> Path:
+        """Where a resource lies: below MQL5 if its name begins with a backslash, else beside the source."""
+        if not name.startswith("/"):
+            return path.parent / name
+        below = name[1:]
+        for place, folder in self.installed.items():
+            if below.startswith(f"{place}/"):
+                return folder / below[len(place) + 1 :]
+        return self.include.parent / below
 
     def _flush(self, path: Path, start: int, chunk: list[str], literals: Literals) -> None:
         code = rewrite.statements("\n".join(chunk))
