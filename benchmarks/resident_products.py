@@ -95,20 +95,31 @@ def case(engine: OpenCLEngine, operation: str, size: int, dtype: str, torch: Any
         return engine.gram(a) if gram else engine.multiply(a, b)
 
     mine = measured(seconds(ours, engine.finish), flops)
-    mine |= {"contender": "opencl", "error": None, "note": "resident", "versus": {}}
+    mine |= {"contender": "opencl", "note": "resident", "versus": {}}
+    mine["error"] = largest_error(A.T if gram else A, A if gram else B, engine.download(ours()))
     if torch is None:
         return [row | mine]
 
     first, second = torch.from_numpy(A).cuda(), torch.from_numpy(B).cuda()
     left, right = (first.T, first) if gram else (first, second)
     peer = measured(seconds(lambda: left @ right, torch.cuda.synchronize), flops)
-    peer |= {"contender": "cublas", "error": None, "versus": {}}
+    peer |= {"contender": "cublas", "versus": {}}
+    peer["error"] = largest_error(A.T if gram else A, A if gram else B, (left @ right).cpu().numpy())
     peer["note"] = "torch matmul, N^3 flops counted for gram" if gram else "torch matmul"
-    scale = left.double().abs() @ right.double().abs()
-    found = torch.from_numpy(engine.download(ours())).cuda()
-    mine["error"] = float(((found.double() - left.double() @ right.double()).abs() / scale).max())
     mine["versus"] = {"cublas": peer["median_s"] / mine["median_s"]}
     return [row | mine, row | peer]
+
+
+def largest_error(left: Any, right: Any, found: Any) -> float:
+    """Return the largest error of a grid of elements, as a share of the products' absolute values.
+
+    The reference is float64 for float32 work and long double for float64 work.
+    """
+    wide = np.float64 if found.dtype == np.float32 else np.longdouble
+    rows, columns = (np.linspace(0, length - 1, CHECKED).astype(int) for length in found.shape)
+    some, others = left[rows].astype(wide), right[:, columns].astype(wide)
+    error = np.abs(found[np.ix_(rows, columns)] - some @ others)
+    return float((error / (np.abs(some) @ np.abs(others))).max())
 
 
 def measured(times: list[float], flops: int) -> Row:
