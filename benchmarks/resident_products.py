@@ -24,6 +24,8 @@ from mtbridge.compute.opencl_engine import OpenCLEngine, open_opencl
 
 AWKWARD = ((1, 1, 1), (2, 3, 1), (31, 37, 11), (127, 129, 65), (255, 257, 129), (1000, 7, 1000), (7, 1000, 7))
 SIZES = (1000, 2048, 4096, 8192)
+# Rows and columns whose crossings are checked
+CHECKED = 24
 WARM_UPS, ROUNDS = 3, 9
 CENTRE = 1000
 
