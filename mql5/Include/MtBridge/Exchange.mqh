@@ -82,7 +82,8 @@ public:
 ulong MtbFirstRequest(void)
   {
    const ulong factor=6364136223846793005; // odd and without pattern: spreads each bit upwards
-   ulong       mixed=((ulong)TimeLocal()*factor)^GetMicrosecondCount();
+//--- the second, the moment since the system's start, and how long this program has run
+   ulong       mixed=((((ulong)TimeLocal()*factor)^GetTickCount64())*factor)^GetMicrosecondCount();
    for(int i=0; i<2; i++)
       mixed=(mixed^(mixed>>29))*factor;
    return(mixed>>2);

@@ -37,6 +37,9 @@ inline void say_how_it_ended()
 
 inline uint random_state = 1;
 inline long clock_speed = number("MQL_CLOCK_SPEED", 1);
+// Milliseconds from the system's start to that of the program.
+inline const ulong system_milliseconds =
+    std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
 
 template <class T> T input(const char *name, T otherwise)
 {
@@ -61,7 +64,7 @@ inline long MQLInfoInteger(int property) { return property == MQL_TESTER ? mqlrt
 
 inline ulong GetMicrosecondCount() { return mqlrt::microseconds(); }
 // $MQL_CLOCK_SPEED times as fast, for tests of waits that are too long to wait for.
-inline ulong GetTickCount64() { return 1000 + mqlrt::microseconds() * static_cast<ulong>(mqlrt::clock_speed) / 1000; }
+inline ulong GetTickCount64() { return mqlrt::system_milliseconds + mqlrt::microseconds() * static_cast<ulong>(mqlrt::clock_speed) / 1000; }
 inline void Sleep(int milliseconds)
 {
     if (!mqlrt::in_indicator()) // no effect there
