@@ -32,6 +32,34 @@ RESULTS = DOCS.parent / "benchmarks" / "results"
 ELSEWHERE = ("-ladder", "-memory")
 
 
+PERFORMANCE = """\
+# Performance
+
+Made by docs/generate.py from benchmarks/results. A ratio is the peer's time divided by ours in the
+same run, so above 1 is faster. Times are medians, with copies and packing counted; GFLOP/s of X'X and of a
+covariance count one triangle. The error is the largest of the checked elements, as a share of the product of
+absolute values, or for a covariance of the two standard deviations.
+
+Rows of one thread come from a process of their own that has one core; their ratios are among themselves.
+A product is named rows x inner x columns. `openblas` is the BLAS that numpy brings, called by numpy; `numpy`
+is our engine on it, whose X'X is symmetric bit for bit. `clblast` is CLBlast with the parameters it comes
+with, on the same device and queue, from array to array as ours, but it leaves X'X as one triangle.
+
+To measure a machine, with nothing else at work on it:
+
+```sh
+sudo apt-get install libclblast1    # the peer clblast, on Debian and Ubuntu; without it its rows say so
+mtbridge bench gram --peers numpy,openblas,clblast --json gram.json
+mtbridge bench multiply --peers numpy,openblas,clblast --json multiply.json
+mtbridge bench covariance --json covariance.json
+```
+
+`--sizes 256,512,1000` measures squares and `--shapes 100000x50,60x5000` any others; without them it is
+N = 1000 and a tall, a wide, a single-row and an odd case. BLAS threads spin for 0.1 s after a call, so a
+window begins when no thread of the process works any more.
+"""
+
+
 def cli_page() -> str:
     """The help of every command."""
     lines = ["# Commands", "", "Made by docs/generate.py from the commands themselves.", ""]
@@ -66,15 +94,7 @@ def errors_page() -> str:
 
 def performance_page() -> str:
     """One table for each file in benchmarks/results."""
-    lines = [
-        "# Performance",
-        "",
-        "Made by docs/generate.py from benchmarks/results. A ratio is the peer's time divided by ours in the",
-        "same run, so above 1 is faster. Times are medians, with copies and packing counted; GFLOP/s of X'X",
-        "count one triangle. The error is the largest of the checked elements, as a share of the product of",
-        "absolute values.",
-        "",
-    ]
+    lines = [PERFORMANCE]
     for path in sorted(RESULTS.glob("*.json")):
         if path.stem.endswith(ELSEWHERE):
             continue
@@ -84,7 +104,17 @@ def performance_page() -> str:
         versions = ", ".join(f"{name} {version}" for name, version in machine["packages"].items())
         where = f"{machine['processor']}, {machine['cores']} cores"
         lines += [f"{where}, {machine['time'][:10]}; {versions}.", ""]
-        titles = ("case", "dtype", "contender", "device", "median ms", "GFLOP/s", "error", "ratio to")
+        titles = (
+            "case",
+            "dtype",
+            "contender",
+            "device",
+            "threads",
+            "median ms",
+            "GFLOP/s",
+            "error",
+            "ratio to",
+        )
         lines += ["| " + " | ".join(titles) + " |", "|" + "---|" * len(titles)]
         for row in result["rows"]:
             lines.append(performance_row(row))
@@ -94,13 +124,14 @@ def performance_page() -> str:
 
 def performance_row(row: dict[str, Any]) -> str:
     if row["median_s"] is None:
-        return f"| {row['case']} | {row['dtype']} | {row['contender']} | | not run | | | {row['note']} |"
+        return f"| {row['case']} | {row['dtype']} | {row['contender']} | | | not run | | | {row['note']} |"
     speed = "" if row["gflops"] is None else f"{row['gflops']:.1f}"
     error = "" if row["error"] is None else f"{row['error']:.0e}"
     ratios = ", ".join(f"{peer} {ratio:.2f}" for peer, ratio in row["versus"].items())
     note = f" ({row['note']})" if row["note"] else ""
     milliseconds = f"{1e3 * row['median_s']:.3f}"
-    cells = (row["case"], row["dtype"], row["contender"], row["device"], milliseconds, speed, error)
+    threads = str(row["threads"])
+    cells = (row["case"], row["dtype"], row["contender"], row["device"], threads, milliseconds, speed, error)
     return "| " + " | ".join((*cells, f"{ratios}{note}")) + " |"
 
 

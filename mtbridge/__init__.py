@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mtbridge.client import Client
     from mtbridge.compute import Engine, Moments, open_engine
     from mtbridge.errors import MtbridgeError
-    from mtbridge.frame import correlation, covariance, multiply
+    from mtbridge.frame import correlation, covariance, empty_pinned, multiply
     from mtbridge.matrix import Result
 
 __version__ = "0.1.0"
@@ -29,6 +29,7 @@ _HOME = {
     "Result": "mtbridge.matrix",
     "correlation": "mtbridge.frame",
     "covariance": "mtbridge.frame",
+    "empty_pinned": "mtbridge.frame",
     "multiply": "mtbridge.frame",
     "open_engine": "mtbridge.compute",
 }
@@ -41,6 +42,7 @@ __all__ = [
     "Result",
     "correlation",
     "covariance",
+    "empty_pinned",
     "multiply",
     "open_engine",
 ]

@@ -12,6 +12,7 @@ import threading
 from typing import Any, Literal, TypeAlias, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mtbridge.compute import open_engine, operations
 from mtbridge.compute.devices import VARIABLE
@@ -61,7 +62,8 @@ def covariance(
     data : array or DataFrame of numbers, of shape (rows, symbols); rows are bars
     ddof : the divisor is ``rows - ddof``; 1 as in pandas
     engine : "auto", "opencl", "numpy", "serial", or an engine that `open_engine` returned
-        By name, one engine is kept open for each thread.
+        By name, one engine is kept open for each thread. `auto` takes numpy or OpenCL, whichever is faster
+        for the shape by a measurement that is made once, at the first call that is large enough to matter.
     device : which OpenCL device: an index of `mtbridge devices`, a part of a name, "gpu" or "cpu"
     dtype : "float32" or "float64"; by default that of `data`, and float64 for all but float32
         In float32 products are taken in float32 and added up so over at most 64 rows; centring and all
@@ -173,6 +175,37 @@ def multiply(
     left, right = factors(A, B, dtype=dtype)
     result = operations.multiply(left, right, engine=opened(engine, device))
     return result if full else product_table(result.matrix, A, B)
+
+
+def empty_pinned(
+    shape: int | tuple[int, ...],
+    dtype: Any = "float64",
+    *,
+    engine: str | Engine = "auto",
+    device: str | None = None,
+) -> NDArray[Any]:
+    """Return an uninitialised array for data that goes to a device again and again.
+
+    Parameters
+    ----------
+    shape : lengths, such as (rows, symbols)
+    dtype : float32 or float64
+    engine, device : where it will be used, as for `covariance`
+        A CPU device computes on the array where it lies; for a graphics card it is page-locked and copied
+        straight. The numpy and serial engines return a plain aligned array.
+
+    Returns
+    -------
+    C-ordered array of `shape`; it is memory like any other and may outlive the engine
+
+    Raises
+    ------
+    ShapeError
+        If a length is negative or no whole number.
+    OptionError
+        If `dtype` is another type.
+    """
+    return opened(engine, device).empty_pinned(shape, dtype)
 
 
 def factors(A: Table, B: Table, *, dtype: str | None = None) -> tuple[Matrix, Matrix]:

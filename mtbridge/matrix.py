@@ -30,7 +30,7 @@ class Result:
     counts : int64 array of shape (symbols, symbols), or None for a product
         Rows that went into each element.
     rows : rows of the input
-    engine : "opencl", "numpy" or "serial"
+    engine : "opencl", "numpy" or "serial"; "auto" if a worker did it that chooses by the request
     device : the device's own name
     seconds : from array to array, copies included
     """

@@ -5,6 +5,7 @@ In a checkout they are at the top level; an installed wheel carries them as mtbr
 
 from __future__ import annotations
 
+import hashlib
 import tomllib
 from collections.abc import Mapping
 from functools import cache
@@ -30,6 +31,17 @@ def kernel_text(name: str) -> str:
 def tuned(name: str) -> dict[str, Any]:
     """Return the settings of kernels/tuned/`name`.toml."""
     return tomllib.loads((data_folder("kernels") / "tuned" / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def kernels_hash() -> str:
+    """Return a hash of every kernel's text: what was measured or checked with other kernels says nothing."""
+    folder = data_folder("kernels")
+    texts = sorted(path for path in folder.rglob("*.cl*") if path.is_file())
+    digest = hashlib.sha256()
+    for path in texts:
+        digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
 
 
 def program_text(files: tuple[str, ...], defines: Mapping[str, int]) -> str:

@@ -6,7 +6,8 @@
  * so LEFT_PANEL is MICRO_COLUMNS and X is packed once. blocks[g] = (block row, block column) of group g; only
  * blocks that touch the upper triangle are listed. A group writes its part of the triangle, then copies it to the
  * other side while it is still in cache. Rows of a block start and end with a panel: so the corner below the diagonal
- * that a micro-tile on it also computes is this group's own, and no two groups write one element.
+ * that a micro-tile on it also computes is this group's own, and no two groups write one element. If SLICED, slice s
+ * of the inner indices is summed into C + s * columns * stride (common.clh); each is symmetric, and so is their sum.
  */
 #if (BLOCK_ROWS * MICRO_ROWS) % MICRO_COLUMNS != 0
 #error "BLOCK_ROWS * MICRO_ROWS must be a multiple of MICRO_COLUMNS"
@@ -21,9 +22,11 @@ void gram(__global const REAL *restrict panels, __global SUM *restrict C, const 
     const int column_begin = block.y * BLOCK_COLUMNS * MICRO_COLUMNS;
     const int row_end = min(row_begin + BLOCK_ROWS * MICRO_ROWS, columns);
     const int column_end = min(column_begin + BLOCK_COLUMNS * MICRO_COLUMNS, columns);
+    const int begin = SLICE_BEGIN(inner, BLOCK_INNER), end = SLICE_END(inner, BLOCK_INNER);
 
-    for (int k = 0; k < inner; k += BLOCK_INNER) {
-        const int count = min(BLOCK_INNER, inner - k);
+    C += SLICE_RESULT((size_t)columns * stride);
+    for (int k = begin; k < end; k += BLOCK_INNER) {
+        const int count = min(BLOCK_INNER, end - k);
         for (int c = column_begin; c < column_end; c += MICRO_COLUMNS) {
             const int last = min(row_end, c + MICRO_COLUMNS);
             for (int r = row_begin; r < last; r += MICRO_ROWS) {
@@ -32,7 +35,7 @@ void gram(__global const REAL *restrict panels, __global SUM *restrict C, const 
                 micro_tile(panels + ((size_t)panel * inner + k) * MICRO_COLUMNS + r % MICRO_COLUMNS,
                            panels + ((size_t)c * inner) + (size_t)k * MICRO_COLUMNS, count, sum);
                 store_tile(C + (size_t)r * stride + c, stride, sum, min(MICRO_ROWS, columns - r),
-                           min(MICRO_COLUMNS, columns - c), k == 0);
+                           min(MICRO_COLUMNS, columns - c), k == begin);
             }
         }
     }

@@ -6,6 +6,9 @@
  * With the two strides exchanged it packs the transpose, so no matrix is ever transposed on the host:
  * the left operand of A B has inner_stride 1 and strip_stride lda, the right one ldb and 1.
  *
+ * A launch whose second global offset is o packs from inner index o of the source on, so that a slab of many rows is
+ * packed where it lies.
+ *
  * For CPU devices: one work-item a panel and INNER_STEP inner indices, since a panel's row is a few vectors. A device
  * with local memory packs with pack_squares.cl.
  */
@@ -26,7 +29,7 @@ void pack(__global const REAL *restrict source, __global REAL *restrict panels, 
     const int full = min(end, inner);
     const int valid = min(PANEL, strips - p * PANEL);
     __global REAL *out = panels + ((size_t)p * inner_padded + begin) * PANEL;
-    __global const REAL *in = source + begin * inner_stride + (long)p * PANEL * strip_stride;
+    __global const REAL *in = source + ((long)get_global_offset(1) + begin) * inner_stride + (long)p * PANEL * strip_stride;
 
     int k = begin;
     if (valid == PANEL && strip_stride == 1)

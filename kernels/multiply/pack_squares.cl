@@ -2,7 +2,8 @@
  *
  *   panels[(p * inner_padded + k) * PANEL + j] = source[k * inner_stride + (p * PANEL + j) * strip_stride]
  *
- * for k < inner and p * PANEL + j < strips, and 0 elsewhere, up to inner_padded and a whole last panel.
+ * for k < inner and p * PANEL + j < strips, and 0 elsewhere, up to inner_padded and a whole last panel. A launch whose
+ * second global offset is o packs from inner index o of the source on.
  *
  * One group of SQUARE x DOWN items does SQUARE strips and SQUARE inner indices: many small groups, so that a matrix of
  * a few hundred rows already fills a GPU. Reads run along memory, whichever stride is 1, and writes along a panel; the
@@ -29,11 +30,12 @@ void pack(__global const REAL *restrict source, __global REAL *restrict panels, 
     __local REAL square[SQUARE][SQUARE + 1];
     const int x = get_local_id(0), first = get_group_id(0) * SQUARE, begin = get_group_id(1) * SQUARE;
     const int turned = strip_stride != 1;
+    __global const REAL *from = source + (long)get_global_offset(1) * inner_stride;
 
     for (int y = get_local_id(1); y < SQUARE; y += DOWN) {
         const int k = turned ? x : y, j = turned ? y : x;
         const int inside = begin + k < inner && first + j < strips;
-        square[k][j] = inside ? source[(begin + k) * inner_stride + (first + j) * strip_stride] : (REAL)0;
+        square[k][j] = inside ? from[(begin + k) * inner_stride + (first + j) * strip_stride] : (REAL)0;
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     __global REAL *out = panels + ((size_t)(first / PANEL) * inner_padded + begin) * PANEL + first % PANEL;

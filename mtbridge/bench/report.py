@@ -29,7 +29,15 @@ def machine() -> dict[str, Any]:
         )
     except (OSError, StopIteration):
         pass
-    packages = ("mtbridge", "numpy", "pyopencl", "pyzmq", "numba", "pocl-binary-distribution")
+    packages = (
+        "mtbridge",
+        "numpy",
+        "pyopencl",
+        "pyzmq",
+        "numba",
+        "pocl-binary-distribution",
+        "intel-opencl-rt",
+    )
     versions = {}
     for package in packages:
         try:
@@ -67,7 +75,8 @@ def write_json(rows: list[Row], path: Path) -> None:
 def table(rows: list[Row]) -> str:
     """Return the rows as lines of text; a peer's ratio above 1 means that we are faster."""
     lines = [
-        f"{'case':28} {'dtype':8} {'contender':10} {'median ms':>10} {'GFLOP/s':>8} {'error':>8}  versus"
+        f"{'case':28} {'dtype':8} {'contender':10} {'threads':>7} {'median ms':>10} {'GFLOP/s':>8} "
+        f"{'error':>8}  versus"
     ]
     for row in rows:
         if row["median_s"] is None:
@@ -77,8 +86,10 @@ def table(rows: list[Row]) -> str:
         error = "" if row["error"] is None else f"{row['error']:.0e}"
         versus = ", ".join(f"{peer} {ratio:.2f}" for peer, ratio in row["versus"].items())
         extra = f"  ({row['note']})" if row["note"] else ""
+        threads = "" if row["threads"] is None else row["threads"]
         lines.append(
-            f"{row['case']:28} {row['dtype']:8} {row['contender']:10} {1e3 * row['median_s']:10.3f} "
+            f"{row['case']:28} {row['dtype']:8} {row['contender']:10} {threads:>7} "
+            f"{1e3 * row['median_s']:10.3f} "
             f"{speed:>8} {error:>8}  {versus}{extra}"
         )
     return "\n".join(lines)

@@ -10,7 +10,19 @@ import sys
 
 import typer
 
-from mtbridge.cli import bench, demo, devices, kernels, ladder, memory, multiply, prices, statistics, worker
+from mtbridge.cli import (
+    bench,
+    demo,
+    devices,
+    kernels,
+    ladder,
+    memory,
+    multiply,
+    prices,
+    statistics,
+    tune,
+    worker,
+)
 from mtbridge.cli.say import complain
 from mtbridge.errors import MtbridgeError
 
@@ -29,6 +41,7 @@ app.command("sample")(prices.sample)
 app.command("download")(prices.download)
 app.command("demo")(demo.demo)
 app.command("devices")(devices.devices)
+app.command("tune")(tune.tune)
 app.command("serve")(worker.serve)
 app.command("ping")(worker.ping)
 bench.app.command("ladder")(ladder.ladder)

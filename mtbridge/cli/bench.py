@@ -3,40 +3,104 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from mtbridge.cli.options import DeviceOption
 from mtbridge.cli.say import note
 
+if TYPE_CHECKING:
+    from mtbridge.bench.contenders import Shape
+
 app = typer.Typer(help="Measure speed beside named peers.", no_args_is_help=True, rich_markup_mode=None)
 
+ROUNDS = 9
+
+
+class ThreadsName(StrEnum):
+    one = "1"
+    all = "all"
+    both = "both"
+
+
 JsonOption = Annotated[Path | None, typer.Option("--json", help="Also write the rows to this file.")]
-SizesOption = Annotated[str, typer.Option("--sizes", help="Sizes of square matrices, separated by commas.")]
+SizesOption = Annotated[
+    str | None, typer.Option("--sizes", help="Sizes of square matrices, separated by commas.")
+]
+GramShapesOption = Annotated[
+    str | None, typer.Option("--shapes", help="Rows and columns, such as 100000x50,60x5000.")
+]
+MultiplyShapesOption = Annotated[
+    str | None, typer.Option("--shapes", help="Rows, inner size and columns, such as 60x5000x60.")
+]
+PeersOption = Annotated[
+    str,
+    typer.Option(
+        "--peers",
+        help="Any of numpy, openblas and clblast, separated by commas; clblast is CLBlast on the same device "
+        "(on Debian the package libclblast1).",
+    ),
+]
+ThreadsOption = Annotated[
+    ThreadsName, typer.Option("--threads", help="On all threads, on one (in a child process), or both.")
+]
+RoundsOption = Annotated[
+    int, typer.Option("--rounds", min=1, help="Windows a median is taken of; 7 or more for a result.")
+]
 
 
 @app.command()
-def gram(device: DeviceOption = None, sizes: SizesOption = "1000", json: JsonOption = None) -> None:
-    """Time X'X on each engine and by OpenBLAS.
+def gram(
+    device: DeviceOption = None,
+    sizes: SizesOption = None,
+    shapes: GramShapesOption = None,
+    peers: PeersOption = "numpy,openblas",
+    threads: ThreadsOption = ThreadsName.both,
+    rounds: RoundsOption = ROUNDS,
+    json: JsonOption = None,
+) -> None:
+    """Time X'X on each engine and by its peers; without --sizes and --shapes at 1000 and at odd shapes.
 
     Example: mtbridge bench gram --sizes 256 --json gram.json
     """
-    from mtbridge.bench.products import measure_gram
-
-    report(lambda say: measure_gram(whole(sizes), device=device, say=say), json)
+    cases = product_shapes("gram", sizes, shapes)
+    measure_and_report("gram", cases, device, known_peers(peers), threads, rounds, json)
 
 
 @app.command()
-def multiply(device: DeviceOption = None, sizes: SizesOption = "1000", json: JsonOption = None) -> None:
-    """Time A B on each engine and by OpenBLAS.
+def multiply(
+    device: DeviceOption = None,
+    sizes: SizesOption = None,
+    shapes: MultiplyShapesOption = None,
+    peers: PeersOption = "numpy,openblas",
+    threads: ThreadsOption = ThreadsName.both,
+    rounds: RoundsOption = ROUNDS,
+    json: JsonOption = None,
+) -> None:
+    """Time A B on each engine and by its peers; without --sizes and --shapes at 1000 and at odd shapes.
 
     Example: mtbridge bench multiply --sizes 256 --json multiply.json
     """
-    from mtbridge.bench.products import measure_multiply
+    cases = product_shapes("multiply", sizes, shapes)
+    measure_and_report("multiply", cases, device, known_peers(peers), threads, rounds, json)
 
-    report(lambda say: measure_multiply(whole(sizes), device=device, say=say), json)
+
+@app.command()
+def covariance(
+    device: DeviceOption = None,
+    shapes: Annotated[str, typer.Option("--shapes", help="Rows and columns, such as 2000x500.")] = "2000x500",
+    threads: ThreadsOption = ThreadsName.both,
+    rounds: RoundsOption = ROUNDS,
+    json: JsonOption = None,
+) -> None:
+    """Time the covariance matrix of arrays beside np.cov, and of frames beside pandas.
+
+    Example: mtbridge bench covariance --shapes 500x60 --json covariance.json
+    """
+    measure_and_report("covariance", whole_shapes(shapes, 2), device, (), threads, rounds, json)
 
 
 @app.command()
@@ -65,6 +129,61 @@ def whole(sizes: str) -> list[int]:
     if min(numbers) < 1:
         raise OptionError(f"--sizes is {sizes!r}; sizes start at 1.")
     return numbers
+
+
+def whole_shapes(shapes: str, count: int) -> tuple[Shape, ...]:
+    """Return shapes of `count` sizes each."""
+    from mtbridge.errors import OptionError
+
+    like = ("100000x50,60x5000", "60x5000x60,1000x1000x50")[count - 2]
+    try:
+        found = tuple(tuple(int(size) for size in shape.split("x")) for shape in shapes.split(","))
+    except ValueError:
+        found = ()
+    if not found or any(len(shape) != count or min(shape) < 1 for shape in found):
+        raise OptionError(f"--shapes is {shapes!r}; give {count} sizes each, such as {like}.")
+    return found
+
+
+def product_shapes(
+    operation: Literal["gram", "multiply"], sizes: str | None, shapes: str | None
+) -> tuple[Shape, ...]:
+    """Return the shapes that are meant: squares, others, or the usual ones where none are named."""
+    from mtbridge.bench.products import ODD_SHAPES, square
+
+    if sizes is None and shapes is None:
+        return (square(operation, 1000), *ODD_SHAPES[operation])
+    squares = () if sizes is None else tuple(square(operation, size) for size in whole(sizes))
+    return squares + (() if shapes is None else whole_shapes(shapes, len(square(operation, 1))))
+
+
+def known_peers(peers: str) -> tuple[str, ...]:
+    from mtbridge.bench.products import PEERS
+    from mtbridge.errors import OptionError
+
+    names = tuple(name for name in peers.split(",") if name)
+    if unknown := [name for name in names if name not in PEERS]:
+        raise OptionError(f"--peers has {unknown[0]!r}; there are {', '.join(PEERS)}.")
+    return names
+
+
+def measure_and_report(
+    operation: Literal["gram", "multiply", "covariance"],
+    shapes: tuple[Shape, ...],
+    device: str | None,
+    peers: tuple[str, ...],
+    threads: ThreadsName,
+    rounds: int,
+    path: Path | None,
+) -> None:
+    from mtbridge.bench.contenders import Plan
+    from mtbridge.bench.measure import FEWEST_ROUNDS
+    from mtbridge.bench.one_thread import measure
+
+    if rounds < FEWEST_ROUNDS:
+        note(f"--rounds {rounds} is a glance; a result rests on {FEWEST_ROUNDS} windows or more")
+    plan = Plan(operation=operation, shapes=shapes, device=device, peers=peers, rounds=rounds)
+    report(lambda say: measure(plan, threads.value, say), path)
 
 
 def report(measure: Callable[[Callable[[str], None]], list[dict[str, Any]]], path: Path | None) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from mtbridge.cli.options import DeviceOption, EngineName, EngineOption, QuietOption
+from mtbridge.cli.options import DeviceOption, EngineName, QuietOption
 from mtbridge.cli.say import note
 
 SHOWN = 6
@@ -34,7 +34,10 @@ class Report(msgspec.Struct, frozen=True):
 
 
 def demo(
-    engine: EngineOption = EngineName.auto,
+    engine: Annotated[
+        EngineName | None,
+        typer.Option("--engine", help="What computes; by default opencl, or numpy without a device."),
+    ] = None,
     device: DeviceOption = None,
     json: Annotated[bool, typer.Option("--json", help="Print the figures as one line of JSON.")] = False,
     quiet: QuietOption = False,
@@ -50,10 +53,12 @@ def demo(
 
     from mtbridge import frame
     from mtbridge.client import Client
-    from mtbridge.compute import open_engine
+    from mtbridge.compute import device_or_numpy, open_engine
     from mtbridge.history import prepare, read_prices, write_sample
     from mtbridge.server import WorkerProcess
 
+    # not auto: the matrices are small, and what is shown is that the device works
+    name = engine or device_or_numpy(device)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "prices.csv"
         write_sample(path)
@@ -62,13 +67,13 @@ def demo(
         note(sentence, quiet=quiet)
     returns = panel.frame
     note("starting a worker", quiet=quiet)
-    with WorkerProcess(engine_name=engine, device=device) as worker, Client(worker.endpoint) as client:
+    with WorkerProcess(engine_name=name, device=device) as worker, Client(worker.endpoint) as client:
         # the first request of each kind builds a kernel
         client.covariance(returns)
         start = time.perf_counter()
         remote = client.covariance(returns), client.correlation(returns)
         worker_seconds = time.perf_counter() - start
-    with open_engine(engine, device=device) as direct, open_engine("serial") as serial:
+    with open_engine(name, device=device) as direct, open_engine("serial") as serial:
         frame.covariance(returns, engine=direct)
         frame.covariance(returns, engine=serial)
         start = time.perf_counter()
@@ -76,7 +81,7 @@ def demo(
         middle = time.perf_counter()
         loop = frame.covariance(returns, engine=serial), frame.correlation(returns, engine=serial)
         end = time.perf_counter()
-        used, described = direct, serial.device
+        used, described = direct.used, serial.device
     deviations = np.sqrt(np.diagonal(loop[0].to_numpy()))
     scales = np.outer(deviations, deviations), np.ones_like(loop[1].to_numpy())
     largest = max(

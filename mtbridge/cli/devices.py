@@ -18,8 +18,11 @@ def devices(
 
     Example: mtbridge devices
     """
+    from mtbridge.compute.calibration import forget
     from mtbridge.compute.devices import nothing_usable, survey
 
+    if fresh:
+        forget()
     seen = survey(fresh=fresh)
     for index, device in enumerate(seen.verdicts):
         if device.ok:

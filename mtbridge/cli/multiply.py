@@ -15,8 +15,9 @@ from mtbridge.cli.options import (
     EngineOption,
     OutputOption,
     QuietOption,
+    VerboseOption,
 )
-from mtbridge.cli.say import note
+from mtbridge.cli.say import note, reason
 from mtbridge.errors import InputError, MissingValueError
 from mtbridge.matrix import Matrix, as_matrix
 
@@ -31,6 +32,7 @@ def multiply(
     device: DeviceOption = None,
     dtype: DtypeOption = Dtype.float64,
     quiet: QuietOption = False,
+    verbose: VerboseOption = False,
 ) -> None:
     """Multiply two matrices from .npy files or headerless .csv files of numbers.
 
@@ -40,9 +42,10 @@ def multiply(
     from mtbridge.cli.output import check_output, show_result, write_result
 
     check_output(output)
-    result = frame.multiply(
-        read_matrix(left), read_matrix(right), engine=engine, device=device, dtype=dtype, full=True
-    )
+    opened = frame.opened(engine, device)
+    result = frame.multiply(read_matrix(left), read_matrix(right), engine=opened, dtype=dtype, full=True)
+    if verbose:
+        note(reason(opened))
     rows, columns = result.matrix.shape
     note(
         f"product of {rows} x {columns}: {result.engine} on {result.device}, {result.matrix.dtype}, "

@@ -29,7 +29,8 @@ class Returns(StrEnum):
 
 
 EngineOption = Annotated[
-    EngineName, typer.Option("--engine", help="What computes: auto is opencl where a device is usable.")
+    EngineName,
+    typer.Option("--engine", help="What computes; auto takes the faster of numpy and opencl."),
 ]
 DeviceOption = Annotated[
     str | None,

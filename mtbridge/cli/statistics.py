@@ -18,7 +18,7 @@ from mtbridge.cli.options import (
     Returns,
     VerboseOption,
 )
-from mtbridge.cli.say import note
+from mtbridge.cli.say import note, reason
 from mtbridge.errors import InputError
 
 PathsArgument = Annotated[
@@ -112,12 +112,13 @@ def answer(
         note(sentence, quiet=quiet)
     if ddof >= len(panel.frame):
         raise InputError(f"ddof is {ddof} but there are only {len(panel.frame)} rows; use a smaller ddof.")
+    opened = frame.opened(engine, device)
     if statistic == "covariance":
-        result = frame.covariance(
-            panel.frame, ddof=ddof, engine=engine, device=device, dtype=dtype, full=True
-        )
+        result = frame.covariance(panel.frame, ddof=ddof, engine=opened, dtype=dtype, full=True)
     else:
-        result = frame.correlation(panel.frame, engine=engine, device=device, dtype=dtype, full=True)
+        result = frame.correlation(panel.frame, engine=opened, dtype=dtype, full=True)
+    if verbose:
+        note(reason(opened))
     first, last = panel.frame.index[0], panel.frame.index[-1]
     what = "price levels" if returns == "none" else f"{returns} returns"
     note(

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 
-from mtbridge.compute.devices import VARIABLE
+from mtbridge.compute.devices import VARIABLE, choose
 from mtbridge.compute.engine import Engine
 from mtbridge.compute.moments import Moments
 from mtbridge.errors import DeviceError, OptionError
 
-__all__ = ["ENGINES", "Engine", "Moments", "open_engine"]
+__all__ = ["ENGINES", "Engine", "Moments", "device_or_numpy", "open_engine"]
 
 ENGINES = ("auto", "opencl", "numpy", "serial")
 
@@ -21,9 +20,11 @@ def open_engine(name: str = "auto", *, device: str | None = None) -> Engine:
     Parameters
     ----------
     name : "auto", "opencl", "numpy" or "serial"
-        `auto` is OpenCL where a device is usable, and numpy with a line on stderr where none is.
+        `auto` takes numpy or OpenCL, by the call, whichever is faster by a measurement that is made once and
+        kept; OpenCL where a device is named; numpy, with a line on stderr, where no device is usable.
     device : which OpenCL device: an index of `mtbridge devices`, a part of a name, "gpu" or "cpu"
-        By default the environment variable MTBRIDGE_DEVICE, else the first GPU, else the first device.
+        By default the environment variable MTBRIDGE_DEVICE, else the first GPU, else the processor by
+        Intel's runtime where it is installed, else the first device.
 
     Raises
     ------
@@ -42,13 +43,39 @@ def open_engine(name: str = "auto", *, device: str | None = None) -> Engine:
         from mtbridge.compute.serial import SerialEngine
 
         return SerialEngine()
-    try:
-        from mtbridge.compute.opencl_engine import open_opencl
+    if name == "auto" and device is None and not os.environ.get(VARIABLE):
+        return _open_auto()
+    from mtbridge.compute.opencl_engine import open_opencl
 
-        # an index may come as a number
-        return open_opencl(None if device is None else str(device))
+    # an index may come as a number
+    return open_opencl(None if device is None else str(device))
+
+
+def device_or_numpy(device: str | None = None) -> str:
+    """Return "opencl" where a device is usable, else "numpy" with a line on stderr.
+
+    Raises
+    ------
+    DeviceError
+        If a device is named, here or by MTBRIDGE_DEVICE, and is not usable.
+    """
+    try:
+        choose(device)
     except DeviceError as error:
-        if name == "opencl" or device is not None or os.environ.get(VARIABLE):
+        if device is not None or os.environ.get(VARIABLE):
             raise
-        print(f"mtbridge: numpy is used, since {error}", file=sys.stderr)
+        from mtbridge.compute.auto import say_fallback
+
+        say_fallback(str(error))
+        return "numpy"
+    return "opencl"
+
+
+def _open_auto() -> Engine:
+    from mtbridge.compute.auto import AutoEngine, say_fallback
+
+    try:
+        return AutoEngine()
+    except DeviceError as error:
+        say_fallback(str(error))
         return open_engine("numpy")

@@ -16,6 +16,8 @@ from mtbridge.matrix import Matrix
 
 # Deviations within 2**-120 .. 2**120 can be multiplied four at a time in float64; beyond, they are scaled.
 MODERATE = 120
+# Beyond this, sums and differences of values may overflow.
+VAST = 2.0**960
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,6 +34,30 @@ class Centred:
     values: Matrix
 
 
+def ordinary_centre(
+    total: NDArray[np.float64],
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+    *,
+    rows: int,
+    dtype: np.dtype[Any],
+) -> tuple[NDArray[np.float64], NDArray[np.int64]] | None:
+    """Return origin and exponent as `centre` chooses them, from the sum and the range of each column.
+
+    None where a column is anything but ordinary: not finite, near the ends of the range of float64, or with
+    deviations that are not moderate; `centre` knows what to do with those.
+    """
+    with np.errstate(invalid="ignore", over="ignore"):
+        reach = np.frexp(high - low)[1].astype(np.int64)
+        ordinary = (
+            np.isfinite(total) & (np.maximum(np.abs(low), np.abs(high)) <= VAST) & (np.abs(reach) <= MODERATE)
+        )
+    if not ordinary.all():
+        return None
+    origin = np.where(low == high, low, total / rows)
+    return origin, reach if dtype == np.float32 else np.zeros_like(reach)
+
+
 def centre(X: Matrix, dtype: np.dtype[Any] | None = None) -> Centred:
     """Return the columns of `X`, float32 or float64 of shape (rows >= 1, columns), centred and scaled.
 
@@ -44,7 +70,7 @@ def centre(X: Matrix, dtype: np.dtype[Any] | None = None) -> Centred:
         finite = np.isfinite(low) & np.isfinite(high)
         constant = low == high
         largest = np.maximum(np.abs(low), np.abs(high))
-        vast = finite & (largest > 2.0**960)
+        vast = finite & (largest > VAST)
         huge = bool(vast.any())
         # |x - origin| <= high - low < 2**reach; halves where the difference itself would overflow
         mantissa, reach = np.frexp(np.where(vast, high / 2 - low / 2, high - low))

@@ -11,6 +11,7 @@ import hashlib
 import importlib.metadata
 import os
 import platform
+import secrets
 import shutil
 import subprocess
 import sys
@@ -19,7 +20,15 @@ from pathlib import Path
 
 import msgspec
 
-from mtbridge.compute.embedded import cache_folder, linkers, prepare, system_linker, writable_cache
+from mtbridge.compute.embedded import (
+    cache_folder,
+    intel_libraries_version,
+    intel_library,
+    linkers,
+    prepare,
+    system_linker,
+    writable_cache,
+)
 from mtbridge.compute.probe import Answer, Listed
 from mtbridge.errors import DeviceError
 from mtbridge.sources import PACKAGE
@@ -50,7 +59,8 @@ class Survey(msgspec.Struct, frozen=True):
     """Every device of this installation.
 
     `faults` are sentences about runtimes that could not be loaded at all; `vendors` is the folder of .icd
-    files to load where one of the system's takes the loader down, else empty.
+    files to load where one of the system's takes the loader down or Intel's runtime comes from PyPI, else
+    empty.
     """
 
     verdicts: tuple[Verdict, ...]
@@ -72,10 +82,11 @@ def survey(*, fresh: bool = False) -> Survey:
             kept = msgspec.json.decode(store.read_bytes(), type=dict[str, Survey])
         except (OSError, msgspec.DecodeError):
             kept = {}
-        if mark in kept:
+        # a folder that was cleared away would leave the loader with nothing
+        if mark in kept and (not kept[mark].vendors or Path(kept[mark].vendors).is_dir()):
             return kept[mark]
     found = examine()
-    draft = writable_cache() / f"devices.{os.getpid()}"
+    draft = writable_cache() / f"devices.{secrets.token_hex(4)}"
     draft.write_bytes(msgspec.json.encode({mark: found}))
     draft.replace(draft.with_name("devices.json"))
     return found
@@ -87,6 +98,12 @@ def examine() -> Survey:
     faults = [fault for path in vendor_files() if (fault := library_fault(path))]
     vendors = ""
     output, fault = child(options[0], "list")
+    if not fault and not faults and (intel := offered_library()):
+        vendors, trouble = beside_the_others(options[0], output)
+        if trouble:
+            faults.append(f"{intel} is left out: {trouble}")
+        else:
+            output, fault = child(options[0], "list", vendors=vendors)
     if fault and not Path(asked_vendors()).is_file():
         vendors, lost = loadable(options[0])
         faults += lost
@@ -121,16 +138,57 @@ def examine() -> Survey:
 def asked_vendors() -> str:
     """Return OCL_ICD_VENDORS as the user set it; the folder that `load` put there is our own answer."""
     value = os.environ.get("OCL_ICD_VENDORS", "")
-    return "" if value == str(cache_folder() / "vendors") else value
+    ours = cache_folder() / "vendors"
+    return "" if ours in (Path(value), *Path(value).parents) else value
+
+
+def own_vendors() -> Path:
+    """Return an empty folder for the .icd files of this installation; another one has its own."""
+    folder = writable_cache() / "vendors" / fingerprint()[:16]
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
+
+
+def register(path: Path, folder: Path) -> None:
+    """Copy an .icd file to `folder`, or write one there that names a library."""
+    if path.suffix == ".icd":
+        shutil.copy(path, folder)
+    else:
+        (folder / f"{path.stem}.icd").write_text(f"{path}\n", encoding="utf-8")
+
+
+def offered_library() -> Path | None:
+    """Return the library of Intel's runtime from PyPI, unless the user says what the loader reads."""
+    return None if asked_vendors() else intel_library()
+
+
+def beside_the_others(linker: str, output: str) -> tuple[str, str]:
+    """Offer Intel's runtime to the loader beside the devices of `output`, what the probe listed without it.
+
+    Returns the folder of .icd files to load, or why it cannot be offered; one of them is empty. A loader that
+    looks in other places than /etc/OpenCL/vendors would lose what it finds there: that is no bargain.
+    """
+    folder = own_vendors()
+    for path in vendor_files():
+        register(path, folder)
+    more, fault = child(linker, "list", vendors=str(folder))
+    if fault:
+        return "", fault
+    before, after = (msgspec.json.decode(text, type=list[Listed]) for text in (output, more))
+    there = {device.key for device in after}
+    lost = [device.name for device in before if device.key not in there]
+    return ("", f"the loader would lose {', '.join(lost)}") if lost else (str(folder), "")
 
 
 def vendor_files() -> list[Path]:
-    """Return the .icd files that the loader on Linux reads."""
+    """Return the .icd files that the loader on Linux reads, and the library of Intel's runtime from PyPI."""
     place = Path(asked_vendors() or "/etc/OpenCL/vendors")
     if place.is_file() and place.suffix == ".icd":
         return [place]
     # a link that outlived its driver is no file
-    return sorted(path for path in place.glob("*.icd") if path.is_file()) if place.is_dir() else []
+    found = sorted(path for path in place.glob("*.icd") if path.is_file()) if place.is_dir() else []
+    return [*found, *filter(None, [offered_library()])]
 
 
 def library_fault(path: Path) -> str:
@@ -139,23 +197,26 @@ def library_fault(path: Path) -> str:
     The loader passes such a file over without a word. A library that dies is found by `loadable`.
     """
     _, fault = child("system", "library", str(path))
-    return f"{path} is left out: {fault}" if "cannot be loaded" in fault else ""
+    if "cannot be loaded" not in fault:
+        return ""
+    mend = ""
+    if path.suffix != ".icd" and not intel_libraries_version():
+        mend = "; `pip install intel-cmplr-lib-rt` brings what it needs"
+    return f"{path} is left out: {fault}{mend}"
 
 
 def loadable(linker: str) -> tuple[str, list[str]]:
     """Return a folder with the .icd files that can be loaded alone, and sentences about the others."""
-    good = writable_cache() / "vendors"
-    shutil.rmtree(good, ignore_errors=True)
-    good.mkdir()
+    good = own_vendors()
     lost = []
     for path in vendor_files():
         with tempfile.TemporaryDirectory() as alone:
-            shutil.copy(path, alone)
+            register(path, Path(alone))
             _, fault = child(linker, "list", vendors=alone)
         if fault:
             lost.append(f"{path} is left out: {fault}")
         else:
-            shutil.copy(path, good)
+            register(path, good)
     return str(good), lost
 
 
@@ -200,6 +261,7 @@ def fingerprint() -> str:
         platform.processor(),
         str(system_linker()),
         asked_vendors(),
+        intel_libraries_version(),
     ]
     parts += [os.environ.get(name, "") for name in VARIABLES_OF_LOADERS]
     for path in [*vendor_files(), *(sorted(libraries.iterdir()) if libraries.is_dir() else [])]:
@@ -216,7 +278,8 @@ def choose(wanted: str | None = None) -> Verdict:
     Parameters
     ----------
     wanted : an index of `mtbridge devices`, a part of a device's or platform's name, "gpu" or "cpu"
-        By default the environment variable MTBRIDGE_DEVICE, else the first GPU, else the first device.
+        By default the environment variable MTBRIDGE_DEVICE, else the first GPU, else the processor by
+        Intel's runtime where it is installed, else the first device. Of several that are meant likewise.
 
     Raises
     ------
@@ -231,7 +294,7 @@ def choose(wanted: str | None = None) -> Verdict:
             raise DeviceError(
                 f"{nothing_usable(seen)}; `mtbridge devices --fresh` tries again and tells more."
             )
-        return next((verdict for verdict in usable if verdict.kind == "gpu"), usable[0])
+        return min(usable, key=rank)
     meant = named(seen.verdicts, wanted)
     if not meant:
         there = ", ".join(f"{index}: {v.name}" for index, v in enumerate(seen.verdicts)) or "none at all"
@@ -242,7 +305,14 @@ def choose(wanted: str | None = None) -> Verdict:
             f"the OpenCL device {meant[0].name} does not work: {meant[0].reason}; "
             "`mtbridge devices --fresh` tries again."
         )
-    return working[0]
+    return min(working, key=rank)
+
+
+def rank(verdict: Verdict) -> int:
+    """Order devices by what they are worth, the best first: GPUs, then Intel's runtime on any processor."""
+    if verdict.kind == "gpu":
+        return 0
+    return 1 if verdict.kind == "cpu" and "Intel" in verdict.platform else 2
 
 
 def named(verdicts: tuple[Verdict, ...], wanted: str) -> list[Verdict]:

@@ -9,6 +9,9 @@ Three faults were found in them, and each has its cure here:
   processor's model, and the compiler refuses that name. `name_the_processor` writes a name that it knows.
 - Intel's wheel for Windows does not register itself with the loader; its library is named in
   OCL_ICD_FILENAMES. (Not run by us: there was no Windows machine.)
+- Intel's wheel for Linux registers itself in a folder that no loader reads, under a path that is not
+  there. `intel_library` finds its library, and devices.py offers it to the loader beside all others. It
+  also needs the wheel intel-cmplr-lib-rt, which it does not declare.
 
 All of it happens before or just after the runtime is loaded, and is tried in a child process first.
 """
@@ -17,6 +20,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import importlib.metadata
 import importlib.util
 import os
 import platform
@@ -87,6 +91,27 @@ def has_ziglang() -> bool:
     return importlib.util.find_spec("ziglang") is not None
 
 
+def intel_library() -> Path | None:
+    """Return the library of Intel's runtime for the processor where its wheel for Linux is installed."""
+    if sys.platform != "linux":
+        return None
+    try:
+        files = importlib.metadata.distribution("intel-opencl-rt").files or []
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    # the wheel's own entry says where: below sys.prefix, or in the user's folder
+    places = (Path(str(file.locate())).resolve() for file in files if file.name == "libintelocl.so")
+    return next((place for place in places if place.is_file()), None)
+
+
+def intel_libraries_version() -> str:
+    """Return the version of the wheel whose libraries Intel's runtime needs; nothing where it is missing."""
+    try:
+        return importlib.metadata.version("intel-cmplr-lib-rt")
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
 def wrap_linker() -> None:
     """Put our `ld` first on PATH, made in the cache folder when it is not there yet."""
     folder = writable_cache() / "linker"
@@ -109,7 +134,7 @@ def prepare(linker: str, vendors: str = "") -> None:
     Parameters
     ----------
     linker : what PoCL links kernels with, "system" or "ziglang"
-    vendors : a folder of .icd files to load instead of all, where one of all cannot be loaded
+    vendors : a folder of .icd files to load instead of the system's
     """
     if vendors:
         os.environ["OCL_ICD_VENDORS"] = vendors

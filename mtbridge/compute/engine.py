@@ -12,10 +12,12 @@ from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
+from mtbridge.compute.aligned import aligned_empty, checked_dtype, checked_lengths
 from mtbridge.compute.centre import centre
 from mtbridge.compute.device_matrix import DeviceMatrix
-from mtbridge.compute.moments import Moments
+from mtbridge.compute.moments import Moments, without_residue
 from mtbridge.errors import InputError, ShapeError
 from mtbridge.matrix import DTYPES, Matrix
 
@@ -31,12 +33,22 @@ class Engine(ABC):
 
     Attributes
     ----------
-    name : "opencl", "numpy" or "serial"
+    name : "opencl", "numpy", "serial", or "auto" for one that hands each call to another
     device : the device's own name
     """
 
     name: str
     device: str
+
+    @property
+    def used(self) -> Engine:
+        """The engine that did the last call: this one, or the one that this one chose."""
+        return self
+
+    @property
+    def why(self) -> str:
+        """A sentence about the choice of the engine for the last call; empty where there was none."""
+        return ""
 
     def multiply(self, A: Matrix, B: Matrix) -> Matrix:
         """Return the product of `A`, (…, rows, inner), and `B`, (…, inner, columns), in their dtype.
@@ -103,17 +115,48 @@ class Engine(ABC):
             return Moments.empty(columns)
         centred = centre(X, dtype)
         comoment = self._gram(centred.values, wide=True).astype(np.float64, copy=False)
-        # the mean that rounding left behind, taken out of the products (two-pass algorithm with correction)
-        comoment -= np.outer(centred.mean, centred.mean) * rows
+        without_residue(comoment, centred.mean, rows)
         return Moments(rows, centred.origin, centred.exponent, centred.mean, comoment)
 
     def upload(self, X: Matrix) -> Any:
         """Return `X` where this engine computes; on the host that is `X` itself."""
         return X
 
-    def download(self, X: Any) -> Matrix:
-        """Return an uploaded matrix as an array."""
-        return np.asarray(X)
+    def download(self, X: Any, out: Matrix | None = None) -> Matrix:
+        """Return an uploaded or computed matrix as an array: a new one, or `out`.
+
+        Raises
+        ------
+        ShapeError
+            If `out` has another shape or dtype, is read-only, or not C-ordered.
+        """
+        if out is None:
+            return np.asarray(X)
+        check_out(X, out)
+        out[...] = X
+        return out
+
+    def empty_pinned(self, shape: int | tuple[int, ...], dtype: Any = "float64") -> NDArray[Any]:
+        """Return an uninitialised C-ordered array, float32 or float64, for what goes to this engine often.
+
+        A CPU device computes on it where it lies; for a graphics card it is page-locked, so that `upload`,
+        the products and ``download(..., out=)`` copy it straight, without the driver's own copy on the way.
+        Worth it for arrays that are used again: page-locking costs more than one copy.
+
+        Raises
+        ------
+        ShapeError
+            If a length is negative or no whole number.
+        OptionError
+            If `dtype` is another type.
+        """
+        return self._pinned(checked_lengths(shape), checked_dtype(dtype))
+
+    def _pinned(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+        return aligned_empty(shape, dtype)
+
+    def prepare(self) -> None:  # noqa: B027
+        """Do now what would delay a later call, such as a measurement that is made once."""
 
     # an engine on the host has nothing to release
     def close(self) -> None:  # noqa: B027
@@ -137,6 +180,14 @@ class Engine(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.device})"
+
+
+def check_out(X: Any, out: Matrix) -> None:
+    """Refuse an array that `X` cannot be written to as it is."""
+    if out.shape != X.shape or out.dtype != X.dtype:
+        raise ShapeError(f"out is {out.dtype} of shape {out.shape}; it must be {X.dtype} of {X.shape}.")
+    if not out.flags.c_contiguous or not out.flags.writeable:
+        raise ShapeError("out is read-only or not C-ordered; take one that `empty_pinned` returned.")
 
 
 def _check(name: str, X: Matrix) -> None:

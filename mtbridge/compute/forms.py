@@ -51,10 +51,14 @@ class Form:
     squares: int
 
 
-def packed_form(dtype: str, vector_bytes: int) -> Form:
-    """The CPU form for registers of `vector_bytes`."""
+def packed_form(
+    dtype: str, vector_bytes: int, settings: Mapping[str, int] | None = None, *, platform: str = ""
+) -> Form:
+    """The CPU form for registers of `vector_bytes`, with the settings of `platform` or with these."""
     table = tuned("cpu")
-    chosen: dict[str, int] = table.get(str(vector_bytes), table["0"])[dtype]
+    if "Intel" in platform:
+        table = {**table, **tuned("intel")}
+    chosen = settings or table.get(str(vector_bytes), table["0"])[dtype]
     return Form(
         headers=("packed.clh",),
         file="packed",
@@ -69,9 +73,9 @@ def packed_form(dtype: str, vector_bytes: int) -> Form:
     )
 
 
-def tiled_form(dtype: str, largest_group: int) -> Form:
-    """The GPU form, for groups of up to `largest_group` items."""
-    chosen: dict[str, int] = tuned("gpu")["large" if largest_group >= LARGE_GROUP else "small"][dtype]
+def tiled_form(dtype: str, largest_group: int, settings: Mapping[str, int] | None = None) -> Form:
+    """The GPU form, for groups of up to `largest_group` items, with the shipped settings or with these."""
+    chosen = settings or tuned("gpu")["large" if largest_group >= LARGE_GROUP else "small"][dtype]
     tile = chosen["TILE"]
     return Form(
         headers=("register_tiled.clh",),

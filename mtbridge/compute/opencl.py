@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyopencl as cl
+from numpy.typing import NDArray
 from pyopencl.tools import ImmediateAllocator, MemoryPool
 
+from mtbridge.compute.aligned import ALIGNMENT, aligned_empty
 from mtbridge.compute.embedded import name_the_processor
 from mtbridge.errors import DeviceError
 from mtbridge.matrix import Matrix
 from mtbridge.sources import program_text
 
-ALIGNMENT = 128
-"""Bytes: more than any device asks of a host pointer here, and two cache lines."""
-
 POOLED_BYTES = 1 << 28
 """Results up to this size get a kept buffer; above, the time to allocate one does not matter."""
+
+# what is done with warnings is the process's, so one thread builds at a time
+BUILDING = threading.Lock()
 
 OUT_OF_MEMORY = {
     cl.status_code.MEM_OBJECT_ALLOCATION_FAILURE,
@@ -116,6 +120,7 @@ class Device:
 
     def __init__(self, found: Found) -> None:
         self.name = found.name
+        self.platform = found.platform
         self.kind = found.kind
         self.target = (
             name_the_processor(found.handle.int_ptr, found.driver) if "PoCL" in found.version else None
@@ -126,20 +131,28 @@ class Device:
         self.largest_buffer = int(found.handle.max_mem_alloc_size)
         self.native_bytes = 4 * int(found.handle.native_vector_width_float)
         self.fp64 = "cl_khr_fp64" in found.handle.extensions
+        self.subnormals = bool(found.handle.single_fp_config & cl.device_fp_config.DENORM)
         self.host_memory = found.kind == "cpu"
         self.largest_group = int(found.handle.max_work_group_size)
+        self.units = int(found.handle.max_compute_units)
         self.local_bytes = int(found.handle.local_mem_size)
         self._pool = MemoryPool(ImmediateAllocator(self._queue))
         self._kernels: dict[tuple[Any, ...], Kernel] = {}
         self._slots: dict[str, Any] = {}
         self._tables: dict[tuple[Any, ...], tuple[Any, int]] = {}
 
+    @property
+    def queue(self) -> cl.CommandQueue:
+        """The queue itself, for a library that works on it beside our kernels."""
+        return self._queue
+
     def kernel(self, name: str, files: tuple[str, ...], defines: Mapping[str, int]) -> Kernel:
         """Return kernel `name` of a program; it is built once a process, and kept on disk by pyopencl."""
         key = (name, files, tuple(defines.items()))
         kept = self._kernels.get(key)
         if kept is None:
-            with failures_named(f"building {files[-1]} for {self.name}"), warnings.catch_warnings():
+            what = f"building {files[-1]} for {self.name}"
+            with BUILDING, failures_named(what), warnings.catch_warnings():
                 # a compiler's remarks about its own options are not the caller's concern
                 warnings.simplefilter("ignore", cl.CompilerWarning)
                 text = program_text(files, defines)
@@ -233,9 +246,26 @@ class Device:
                 cl.enqueue_copy(self._queue, buffer, array)
         return buffer
 
-    def downloaded(self, buffer: Any, shape: tuple[int, int], dtype: np.dtype[Any]) -> Matrix:
-        """Return the C-ordered array of `shape` that `buffer` holds."""
-        array = aligned_empty(shape, dtype)
+    def pinned(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+        """Return an uninitialised array that is copied to and from the device without a copy on the way.
+
+        A device with memory of its own copies straight from pages that its driver holds in place; it gets
+        them by mapping a buffer. The array is valid for as long as it lives, also after `close`.
+        """
+        size = math.prod(shape) * dtype.itemsize
+        if self.host_memory or not size:
+            return aligned_empty(shape, dtype)
+        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR
+        with failures_named(f"{size} bytes of pinned memory for {self.name}"):
+            buffer = cl.Buffer(self._context, flags, size)
+            access: Any = cl.map_flags.READ | cl.map_flags.WRITE
+            # the array keeps the map, the map keeps the buffer, and unmaps it when it goes
+            array: NDArray[Any]
+            array, _ = cl.enqueue_map_buffer(self._queue, buffer, access, 0, shape, dtype)
+        return array
+
+    def downloaded(self, buffer: Any, array: Matrix) -> Matrix:
+        """Return `array`, which is C-ordered, with what `buffer` holds."""
         if array.size:
             with failures_named(f"reading from {self.name}"):
                 cl.enqueue_copy(self._queue, array, buffer)
@@ -246,31 +276,36 @@ class Device:
         with failures_named(f"work on {self.name}"):
             self._queue.finish()
 
-    def run(self, kernel: Kernel, groups: tuple[int, ...], local: tuple[int, ...], *arguments: Any) -> Any:
-        """Queue `kernel` on `groups` work-groups of `local` items; return its event."""
+    def run(
+        self,
+        kernel: Kernel,
+        groups: tuple[int, ...],
+        local: tuple[int, ...],
+        *arguments: Any,
+        offset: tuple[int, ...] | None = None,
+    ) -> Any:
+        """Queue `kernel` on `groups` work-groups of `local` items, from `offset` on; return its event."""
         with failures_named(f"{kernel.name} on {self.name}"):
             if not kernel.typed:
                 scalars = [value if isinstance(value, np.generic) else None for value in arguments]
                 kernel.handle.set_arg_types([getattr(value, "dtype", None) for value in scalars])
                 kernel.typed = True
             kernel.handle.set_args(*arguments)
-            return cl.enqueue_nd_range_kernel(
-                self._queue, kernel.handle, tuple(g * n for g, n in zip(groups, local, strict=True)), local
-            )
+            sizes = tuple(g * n for g, n in zip(groups, local, strict=True))
+            return cl.enqueue_nd_range_kernel(self._queue, kernel.handle, sizes, local, offset)
 
-    def close(self) -> None:
-        """Release every buffer; may be called twice."""
+    def release_kept(self) -> None:
+        """Give back the memory that is kept for repeated calls, once the device is done with it."""
+        with suppress(cl.Error):
+            self._queue.finish()
         for kept in (*self._slots.values(), *(table for table, _ in self._tables.values())):
             kept.release()
         self._slots.clear()
         self._tables.clear()
+        self._pool.free_held()
+
+    def close(self) -> None:
+        """Release every buffer; may be called twice."""
+        self.release_kept()
         self._kernels.clear()
         self._pool.stop_holding()
-
-
-def aligned_empty(shape: tuple[int, int], dtype: np.dtype[Any]) -> Matrix:
-    """Return an uninitialised C-ordered array that starts on a boundary of ALIGNMENT."""
-    size = int(np.prod(shape)) * dtype.itemsize
-    raw = np.empty(size + ALIGNMENT, np.uint8)
-    start = -raw.ctypes.data % ALIGNMENT
-    return raw[start : start + size].view(dtype).reshape(shape)

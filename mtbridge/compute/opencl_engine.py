@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mtbridge.compute import devices
+from mtbridge.compute.aligned import aligned_empty
 from mtbridge.compute.blocks import block_sizes, spans
+from mtbridge.compute.centre import ordinary_centre
 from mtbridge.compute.device_matrix import DeviceMatrix
-from mtbridge.compute.engine import Engine
-from mtbridge.compute.forms import SQUARE, WIDE_SUM, Form, packed_form, tiled_form, upper_triangle, whole_grid
+from mtbridge.compute.double_float import gram_in_double_floats, slab_rows
+from mtbridge.compute.engine import Engine, check_out
+from mtbridge.compute.forms import WIDE_SUM, Form, packed_form, tiled_form
+from mtbridge.compute.launches import Launches, Operand, contiguous, element_steps, macros
+from mtbridge.compute.moments import Moments, without_residue
+from mtbridge.compute.opencl_moments import ELEMENTS, SUM, Uncentred
+from mtbridge.compute.parameters import Limits
+from mtbridge.compute.slices import slab_depth
+from mtbridge.compute.tuned import AGAIN, Target, store, tuned_for
 from mtbridge.errors import DeviceError, InputError
 from mtbridge.matrix import DTYPES, Matrix
 
 if TYPE_CHECKING:
     from mtbridge.compute.opencl import Device
 
-Operand: TypeAlias = Matrix | DeviceMatrix
-
-INNER_STEP = 128
+SMALLEST_LIMIT = 1 << 20
+"""Bytes: a device that cannot give buffers of this size has no memory for us; smaller ones do not help."""
 
 
 def open_opencl(
@@ -46,12 +56,15 @@ def open_opencl(
 
         for found in enumerate_devices():
             if found.key == verdict.key:
-                return OpenCLEngine(
+                engine = OpenCLEngine(
                     Device(found),
+                    key=verdict.key,
                     vector_bytes=verdict.vector_bytes,
                     largest_buffer=largest_buffer,
                     tiled=tiled,
                 )
+                engine.take_tuned()
+                return engine
         # a driver was exchanged since the verdict: look again, once
         devices.survey(fresh=True)
     raise DeviceError(f"the OpenCL device {verdict.name} is listed at one time and gone at another.")
@@ -61,7 +74,7 @@ class OpenCLEngine(Engine):
     """Products by the kernels in kernels/multiply and kernels/gram.
 
     `tiled` takes the GPU kernels, for groups of up to so many items, on a CPU device too: slow, but it can be
-    tested.
+    tested. Matrices of `centred_from` elements or more are centred on the device (opencl_moments.py).
     """
 
     name = "opencl"
@@ -70,22 +83,85 @@ class OpenCLEngine(Engine):
         self,
         device: Device,
         *,
+        key: str = "",
         vector_bytes: int = 0,
         largest_buffer: int | None = None,
         tiled: int = 0,
     ) -> None:
         self.device = device.name
         self._device = device
-        self._limit = min(largest_buffer or device.largest_buffer, device.largest_buffer)
-        self._forms = {
-            dtype: packed_form(dtype, vector_bytes)
-            if device.kind == "cpu" and not tiled
-            else tiled_form(dtype, tiled or device.largest_group)
-            for dtype in DTYPES
-        }
+        self._launches = Launches(device)
+        self._full_limit = min(largest_buffer or device.largest_buffer, device.largest_buffer)
+        self.centred_from = ELEMENTS
+        # halved when the device runs out of memory
+        self._limit = self._full_limit
+        self._key = key
+        self._packed = device.kind == "cpu" and not tiled
+        self.limits = Limits(vector_bytes, tiled or device.largest_group, device.local_bytes)
+        self._forms = {dtype: self.form(dtype) for dtype in DTYPES}
+        # element types with tuned settings whose kernels have not been built yet
+        self._unproven: set[str] = set()
+
+    @property
+    def kernels_device(self) -> Device:
+        """The device with its queue and buffers, for a peer that computes in the same context."""
+        return self._device
+
+    @property
+    def host_threads(self) -> int:
+        """Threads of this machine that compute: every unit of a CPU device, one beside any other."""
+        return self._device.units if self._device.host_memory else 1
 
     def close(self) -> None:
         self._device.close()
+
+    @property
+    def dtypes(self) -> tuple[str, ...]:
+        """The element types in which the device computes."""
+        return tuple(dtype for dtype in DTYPES if dtype != "float64" or self._device.fp64)
+
+    def form_in_use(self, dtype: str) -> Form:
+        """Return the form of products of `dtype`, with the settings that are in use."""
+        if dtype in self._unproven:
+            self._prove(dtype)
+        return self._forms[dtype]
+
+    def form(self, dtype: str, settings: Mapping[str, int] | None = None) -> Form:
+        """Return the form of this device with the shipped settings or with these."""
+        if self._packed:
+            return packed_form(dtype, self.limits.vector_bytes, settings, platform=self._device.platform)
+        return tiled_form(dtype, self.limits.largest_group, settings)
+
+    def use(self, dtype: str, settings: Mapping[str, int] | None = None) -> None:
+        """Compute products of `dtype` with these settings from now on, or with the shipped ones.
+
+        Raises
+        ------
+        DeviceError
+            If their kernels cannot be built; the settings stay as they were.
+        """
+        form = self.form(dtype, settings)
+        defines = macros(form, np.dtype(dtype), np.dtype(dtype))
+        for name, more in (("multiply", {}), ("gram", {"LEFT_PANEL": form.right})):
+            self._device.kernel(name, (*form.headers, f"{name}/{form.file}.cl"), {**defines, **more})
+        self._forms[dtype] = form
+        self._unproven.discard(dtype)
+
+    def target(self, dtype: str) -> Target:
+        """Return what settings that are measured on this engine are good for."""
+        return Target(self._key, self.limits.vector_bytes, self.form(dtype).file, dtype)
+
+    def take_tuned(self) -> None:
+        """Take the settings that `mtbridge tune` found for this device, where there are some that fit."""
+        notes = {}
+        for dtype in DTYPES:
+            found, note = tuned_for(self.target(dtype), self.limits)
+            if found is not None:
+                self._forms[dtype] = self.form(dtype, found.settings)
+                self._unproven.add(dtype)
+            notes[note] = True
+        for note in filter(None, notes):
+            print(f"mtbridge: {note}", file=sys.stderr)
 
     def upload(self, X: Matrix) -> DeviceMatrix:
         """Return a copy of `X` on the device, for `multiply`, `gram` and `download` of this engine."""
@@ -94,12 +170,24 @@ class OpenCLEngine(Engine):
         buffer = self._device.uploaded(flat)
         return DeviceMatrix(buffer, X.shape, X.dtype, element_steps(held), self._device)
 
-    def download(self, X: DeviceMatrix) -> Matrix:
-        """Return an uploaded or computed matrix as an array."""
-        rows, columns = X.shape
-        if X.steps[1] == 1:
-            return self._device.downloaded(X.buffer, (rows, columns), X.dtype)
-        return self._device.downloaded(X.buffer, (columns, rows), X.dtype).T
+    def download(self, X: DeviceMatrix, out: Matrix | None = None) -> Matrix:
+        """Return an uploaded or computed matrix as an array: a new one, or `out`, which may be pinned."""
+        if out is not None:
+            check_out(X, out)
+        straight = X.steps[1] == 1
+        if out is not None and straight:
+            return self._device.downloaded(X.buffer, out)
+        found = self._device.downloaded(
+            X.buffer, aligned_empty(X.shape if straight else X.shape[::-1], X.dtype)
+        )
+        found = found if straight else found.T
+        if out is None:
+            return found
+        out[...] = found
+        return out
+
+    def _pinned(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+        return self._device.pinned(shape, dtype)
 
     def finish(self) -> None:
         """Wait until everything queued on the device is done."""
@@ -110,7 +198,19 @@ class OpenCLEngine(Engine):
             raise DeviceError(
                 f"{self.device} has no float64; use --dtype float32, or --engine numpy for float64."
             )
-        return self._forms[X.dtype.name]
+        return self.form_in_use(X.dtype.name)
+
+    def _prove(self, dtype: str) -> None:
+        """Build the kernels with their tuned settings; take the shipped ones where that fails."""
+        self._unproven.discard(dtype)
+        try:
+            self.use(dtype, self._forms[dtype].defines)
+        except (DeviceError, MemoryError) as error:
+            self._forms[dtype] = self.form(dtype)
+            print(
+                f"mtbridge: the tuned {dtype} settings in {store()} are ignored: {error}; {AGAIN}.",
+                file=sys.stderr,
+            )
 
     def _product(self, A: Operand, B: Operand) -> Any:
         if isinstance(A, DeviceMatrix) or isinstance(B, DeviceMatrix):
@@ -121,7 +221,7 @@ class OpenCLEngine(Engine):
             if 0 in (*shape, A.shape[1]):
                 return self.upload(np.zeros(shape, A.dtype))
             target = self._device.allocate(shape[0] * shape[1] * A.itemsize)
-            self._queue_product(self._form(A), A, B, A.dtype, target)
+            self._launches.product(self._form(A), A, B, A.dtype, target, self._limit)
             return DeviceMatrix(target, shape, A.dtype, (shape[1], 1), self._device)
         return self._product_in_blocks(A, B, A.dtype)
 
@@ -132,38 +232,112 @@ class OpenCLEngine(Engine):
             if 0 in X.shape:
                 return self.upload(np.zeros((columns, columns), X.dtype))
             target = self._device.allocate(columns * columns * X.itemsize)
-            self._queue_gram(self._form(X), X, X.dtype, target)
+            self._launches.gram(self._form(X), X, X.dtype, target, self._limit)
             return DeviceMatrix(target, (columns, columns), X.dtype, (columns, 1), self._device)
         total = np.dtype(np.float64) if wide else X.dtype
         if total != X.dtype and not self._device.fp64:
-            parts = (self._gram(X[at : at + WIDE_SUM], wide=False) for at in range(0, len(X), WIDE_SUM))
-            return sum(parts, np.zeros((X.shape[1], X.shape[1])))
+            return self._gram_without_fp64(X)
+        return self._gram_in_blocks(X, total)
+
+    def _gram_without_fp64(self, X: Matrix) -> Matrix:
+        """X'X of float32, summed in pairs of floats; on the host where a buffer would be too large."""
+        form, columns = self._form(X), X.shape[1]
+        slab = slab_rows(form, X.shape, self._limit) if X.size else 0
+        with suppress(MemoryError):
+            if slab:
+                held = contiguous(X)
+                with self._settled():
+                    source = self._launches.source("right", held)
+                    return gram_in_double_floats(
+                        self._device,
+                        form,
+                        X.shape,
+                        pack=lambda part: self._launches.pack(
+                            form, "right", source, columns, part, X.itemsize
+                        ),
+                        blocks=self._launches.triangle(columns, (form.rows, form.columns)),
+                        defines=macros(form, X.dtype, X.dtype),
+                        slab=slab,
+                    )
+        parts = (self._gram(X[at : at + WIDE_SUM], wide=False) for at in range(0, len(X), WIDE_SUM))
+        return sum(parts, np.zeros((columns, columns)))
+
+    def _gram_in_blocks(self, X: Matrix, total: np.dtype[Any]) -> Matrix:
         form = self._form(X)
         rows, columns = X.shape
         step, inner, _ = self._block(form, (columns, rows, columns), X.itemsize, total.itemsize, square=True)
         if step >= columns and inner >= rows:
-            return self._gram_block(form, X, total)
+            try:
+                return self._gram_block(form, X, total)
+            except MemoryError:
+                if not self._shrink(form, (columns, rows, columns), X.itemsize, total.itemsize):
+                    raise
+            return self._gram_in_blocks(X, total)
         C = np.zeros((columns, columns), total)
         for left in spans(columns, step):
             for at in spans(rows, inner):
-                C[left, left] += self._gram_block(form, X[at, left], total)
+                C[left, left] += self._gram_in_blocks(X[at, left], total)
             for right in spans(columns, step):
                 if right.start > left.start:
                     C[left, right] = self._product_in_blocks(X[:, left].T, X[:, right], total)
                     C[right, left] = C[left, right].T
         return C
 
+    def moments(self, X: Operand, *, dtype: np.dtype[Any] | None = None) -> Moments:
+        """Return the `Moments` of the rows of `X`; ordinary columns are centred where they lie."""
+        found = None
+        if self._device.fp64 and 0 not in X.shape and X.shape[0] * X.shape[1] >= self.centred_from:
+            # where memory is short the host centres, and products are taken in blocks
+            with suppress(MemoryError):
+                found = self._moments_on_device(X, np.dtype(dtype or X.dtype))
+        if found is not None:
+            return found
+        return super().moments(self.download(X) if isinstance(X, DeviceMatrix) else X, dtype=dtype)
+
+    def _moments_on_device(self, X: Operand, dtype: np.dtype[Any]) -> Moments | None:
+        """The moments of `X`, or None where a column is not ordinary or a buffer would be too large."""
+        (rows, columns), size = X.shape, dtype.itemsize
+        whole, form = (columns, rows, columns), self.form_in_use(dtype.name)
+        held = X if isinstance(X, DeviceMatrix) else contiguous(X)
+        if isinstance(X, DeviceMatrix):
+            self._check_owner(X)
+        if block_sizes(form, whole, size=size, total=SUM.itemsize, limit=self._limit, square=True) != whole:
+            return None
+        with self._settled():
+            source, steps = self._launches.source("right", held)
+            raw = Uncentred(source, (rows, columns), steps, X.dtype, dtype, form)
+            if raw.largest_buffer > self._limit:
+                return None
+            total, low, high = raw.measured(self._device)
+            chosen = ordinary_centre(total, low, high, rows=rows, dtype=dtype)
+            # a device that takes subnormal numbers for 0 sees a constant where there may be none
+            doubtful = not self._device.subnormals and ((low == 0) & (high == 0)).any()
+            if chosen is None or doubtful:
+                return None
+            slabs = spans(rows, slab_depth(form, whole, size=size, units=self._device.units))
+            centring = raw.centred(self._device, *chosen, slabs)
+            target, comoment = self._device.result("product", (columns, columns), SUM)
+            self._launches.gram(form, centring, SUM, target, self._limit)
+            products = self._device.receive(target, comoment).astype(SUM, copy=False)
+            mean = centring.mean(self._device)
+        return Moments(rows, *chosen, mean, without_residue(products, mean, rows))
+
     def _product_in_blocks(self, A: Matrix, B: Matrix, total: np.dtype[Any]) -> Matrix:
         form = self._form(A)
         whole = (*A.shape, B.shape[1])
         down, deep, across = self._block(form, whole, A.itemsize, total.itemsize)
         if down >= whole[0] and deep >= whole[1] and across >= whole[2]:
-            return self._product_block(form, A, B, total)
+            try:
+                return self._product_block(form, A, B, total)
+            except MemoryError:
+                if not self._shrink(form, whole, A.itemsize, total.itemsize):
+                    raise
+            return self._product_in_blocks(A, B, total)
         C = np.zeros((whole[0], whole[2]), total)
         for rows in spans(whole[0], down):
             for columns in spans(whole[2], across):
                 for at in spans(whole[1], deep):
-                    C[rows, columns] += self._product_block(form, A[rows, at], B[at, columns], total)
+                    C[rows, columns] += self._product_in_blocks(A[rows, at], B[at, columns], total)
         return C
 
     def _block(
@@ -177,11 +351,31 @@ class OpenCLEngine(Engine):
             )
         return found
 
+    def _shrink(self, form: Form, shape: tuple[int, int, int], size: int, total: int) -> bool:
+        """Halve the largest buffer until a block of `shape`, too large for the memory left, is cut.
+
+        False if that would take buffers below SMALLEST_LIMIT; later calls then start from the full size.
+        """
+        # what is kept from larger blocks may be the very memory that is missing
+        self._device.release_kept()
+        limit = self._limit
+        whole = tuple(max(length, 1) for length in shape)
+        while block_sizes(form, shape, size=size, total=total, limit=limit) == whole:
+            limit //= 2
+        if limit < SMALLEST_LIMIT:
+            self._limit = self._full_limit
+            return False
+        self._limit = limit
+        return True
+
+    def _check_owner(self, X: DeviceMatrix) -> None:
+        if X.device is not self._device:
+            raise InputError(f"{X!r} was uploaded to another engine; upload it to this one.")
+
     def _check_resident(self, shape: tuple[int, int, int], *operands: DeviceMatrix) -> None:
         """Refuse matrices of another engine, and products whose buffers would be too large."""
         for X in operands:
-            if X.device is not self._device:
-                raise InputError(f"{X!r} was uploaded to another engine; upload it to this one.")
+            self._check_owner(X)
         size = operands[0].itemsize
         whole = tuple(max(length, 1) for length in shape)
         if block_sizes(self._form(operands[0]), shape, size=size, total=size, limit=self._limit) != whole:
@@ -198,7 +392,7 @@ class OpenCLEngine(Engine):
         # copies, where they are some, must live until the device has read them
         left, right = contiguous(A), contiguous(B)
         with self._settled():
-            self._queue_product(form, left, right, total, target)
+            self._launches.product(form, left, right, total, target, self._limit)
             return self._device.receive(target, out)
 
     def _gram_block(self, form: Form, X: Matrix, total: np.dtype[Any]) -> Matrix:
@@ -209,7 +403,7 @@ class OpenCLEngine(Engine):
         # a copy, where it is one, must live until the device has read it
         held = contiguous(X)
         with self._settled():
-            self._queue_gram(form, held, total, target)
+            self._launches.gram(form, held, total, target, self._limit)
             return self._device.receive(target, out)
 
     @contextmanager
@@ -221,82 +415,3 @@ class OpenCLEngine(Engine):
             with suppress(DeviceError, MemoryError):
                 self._device.finish()
             raise
-
-    def _queue_product(self, form: Form, A: Operand, B: Operand, total: np.dtype[Any], target: Any) -> None:
-        rows, columns = A.shape[0], B.shape[1]
-        left, depth = self._pack(form, "left", transposed(A), form.left)
-        right, _ = self._pack(form, "right", B, form.right)
-        files = (*form.headers, f"multiply/{form.file}.cl")
-        kernel = self._device.kernel("multiply", files, macros(form, A.dtype, total))
-        block = (form.rows, form.columns)
-        blocks, count = self._device.table((rows, columns, block), lambda: whole_grid(rows, columns, block))
-        sizes = (np.int32(rows), np.int32(columns), np.int32(depth), np.int32(columns))
-        self._device.run(kernel, (count,), (form.group,), left, right, target, *sizes, blocks)
-
-    def _queue_gram(self, form: Form, X: Operand, total: np.dtype[Any], target: Any) -> None:
-        columns = X.shape[1]
-        panels, depth = self._pack(form, "right", X, form.right)
-        defines = {**macros(form, X.dtype, total), "LEFT_PANEL": form.right}
-        kernel = self._device.kernel("gram", (*form.headers, f"gram/{form.file}.cl"), defines)
-        blocks, count = self._triangle(columns, (form.rows, form.columns))
-        sizes = (np.int32(columns), np.int32(depth), np.int32(columns))
-        self._device.run(kernel, (count,), (form.group,), panels, target, *sizes, blocks)
-        if form.squares:
-            self._mirror(form, target, columns, total)
-
-    def _mirror(self, form: Form, target: Any, columns: int, total: np.dtype[Any]) -> None:
-        defines = {"REAL_BITS": 8 * total.itemsize, "SIDE": SQUARE, "DOWN": form.squares}
-        kernel = self._device.kernel("mirror", ("gram/mirror.cl",), defines)
-        blocks, count = self._triangle(columns, (SQUARE, SQUARE))
-        local = (SQUARE, form.squares)
-        self._device.run(kernel, (count, 1), local, target, np.int32(columns), np.int32(columns), blocks)
-
-    def _triangle(self, columns: int, block: tuple[int, int]) -> tuple[Any, int]:
-        return self._device.table((columns, block), lambda: upper_triangle(columns, block))
-
-    def _pack(self, form: Form, slot: str, X: Operand, panel: int) -> tuple[Any, int]:
-        """Pack `X`, (inner, strips), contiguous in either order; return panels and the padded inner size."""
-        inner, strips = X.shape
-        depth = -(-inner // form.inner) * form.inner
-        panels = -(-strips // panel)
-        if isinstance(X, DeviceMatrix):
-            source, steps = X.buffer, X.steps
-        else:
-            source = self._device.send(f"{slot} source", X if X.flags.c_contiguous else X.T)
-            steps = element_steps(X)
-        packed = self._device.buffer(f"{slot} panels", panels * panel * depth * X.itemsize)
-        defines = {"REAL_BITS": 8 * X.itemsize, "PANEL": panel}
-        if form.squares:
-            file, local = "multiply/pack_squares.cl", (SQUARE, form.squares)
-            defines |= {"SQUARE": SQUARE, "DOWN": form.squares}
-            groups = (panels * panel // SQUARE, -(-depth // SQUARE))
-        else:
-            file, local = "multiply/pack.cl", (1, 1)
-            defines["INNER_STEP"] = INNER_STEP
-            groups = (panels, -(-depth // INNER_STEP))
-        kernel = self._device.kernel("pack", (file,), defines)
-        sizes = (np.int32(strips), np.int32(inner), np.int32(depth), np.int64(steps[0]), np.int64(steps[1]))
-        self._device.run(kernel, groups, local, source, packed, *sizes)
-        return packed, depth
-
-
-def macros(form: Form, dtype: np.dtype[Any], total: np.dtype[Any]) -> dict[str, int]:
-    """The macros of a product of `dtype` summed in `total`."""
-    defines = {**form.defines, "REAL_BITS": 8 * dtype.itemsize, "SUM_BITS": 8 * total.itemsize}
-    if total != dtype:
-        defines["BLOCK_INNER"] = WIDE_SUM
-    return defines
-
-
-def contiguous(X: Matrix) -> Matrix:
-    """Return `X` contiguous in C or Fortran order, copied only if it is neither."""
-    return X if X.flags.c_contiguous or X.flags.f_contiguous else np.ascontiguousarray(X)
-
-
-def transposed(X: Operand) -> Operand:
-    return X.transposed if isinstance(X, DeviceMatrix) else X.T
-
-
-def element_steps(X: Matrix) -> tuple[int, int]:
-    """Elements from one row to the next, and from one column to the next, of a contiguous matrix."""
-    return (X.shape[1], 1) if X.flags.c_contiguous else (1, X.shape[0])

@@ -85,9 +85,16 @@ class ProfilingDevice(Device):
             "float64": int(handle.preferred_vector_width_double),
         }
 
-    def run(self, kernel: Kernel, groups: tuple[int, ...], local: tuple[int, ...], *arguments: Any) -> Any:
+    def run(
+        self,
+        kernel: Kernel,
+        groups: tuple[int, ...],
+        local: tuple[int, ...],
+        *arguments: Any,
+        offset: tuple[int, ...] | None = None,
+    ) -> Any:
         """Queue `kernel` as `Device.run` does, and keep its event."""
-        event = super().run(kernel, groups, local, *arguments)
+        event = super().run(kernel, groups, local, *arguments, offset=offset)
         self._events.append(event)
         return event
 

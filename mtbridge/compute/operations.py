@@ -6,11 +6,13 @@ Each takes arrays and an engine, refuses what it cannot answer, and returns a `R
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mtbridge.compute.engine import Engine
+from mtbridge.compute.moments import Moments
 from mtbridge.errors import InputError, OptionError, ShapeError
 from mtbridge.matrix import Matrix, Result, refuse_missing
 
@@ -63,9 +65,9 @@ def covariance(
     kind = np.dtype(dtype) if dtype else X.dtype
     if isinstance(ddof, bool) or not isinstance(ddof, int | np.integer) or ddof < 0:
         raise OptionError(f"ddof is {ddof!r}; it must be a whole number of 0 or more (1 is usual).")
-    refuse_unfit(X, symbols)
+    refuse_symbols(X, symbols)
     start = time.perf_counter()
-    matrix = engine.moments(X, dtype=kind).covariance(ddof)
+    matrix = complete_moments(X, engine, kind, symbols).covariance(ddof)
     if kind == np.float32 and np.nanmax(np.abs(matrix), initial=0.0) > np.finfo(np.float32).max:
         raise InputError("a covariance is past the range of float32; use float64.")
     matrix = matrix.astype(kind, copy=False)
@@ -85,17 +87,26 @@ def correlation(
         If `X` holds NaN.
     """
     kind = np.dtype(dtype) if dtype else X.dtype
-    refuse_unfit(X, symbols)
+    refuse_symbols(X, symbols)
     start = time.perf_counter()
-    matrix = engine.moments(X, dtype=kind).correlation()
+    matrix = complete_moments(X, engine, kind, symbols).correlation()
     matrix = matrix.astype(kind, copy=False)
     return finished(matrix, start, engine, rows=len(X), symbols=symbols, counted=True)
 
 
-def refuse_unfit(X: Matrix, symbols: tuple[str, ...] | None) -> None:
+def refuse_symbols(X: Matrix, symbols: tuple[str, ...] | None) -> None:
     if symbols is not None and len(symbols) != X.shape[1]:
         raise ShapeError(f"there are {len(symbols)} symbols for {X.shape[1]} columns; they must be equal.")
-    refuse_missing(X, symbols=symbols)
+
+
+def complete_moments(
+    X: Matrix, engine: Engine, dtype: np.dtype[Any], symbols: tuple[str, ...] | None
+) -> Moments:
+    """The moments of `X`, refused if it holds NaN, which an origin tells without one more pass."""
+    moments = engine.moments(X, dtype=dtype)
+    if np.isnan(moments.origin).any():
+        refuse_missing(X, symbols=symbols)
+    return moments
 
 
 def finished(
@@ -113,7 +124,7 @@ def finished(
         symbols=symbols,
         counts=counts,
         rows=rows,
-        engine=engine.name,
-        device=engine.device,
+        engine=engine.used.name,
+        device=engine.used.device,
         seconds=time.perf_counter() - start,
     )

@@ -2,8 +2,8 @@
 
 A broken runtime may abort, crash or hang; here that ends a child and becomes a verdict. The child
 prints one line of JSON. Its arguments are a linker, and then `list` for the devices that the loader
-lists, an index for what that device answered to kernels/probe.cl, or `library FILE` for whether the
-library that an .icd file names can be opened.
+lists, an index for what that device answered to kernels/probe.cl, or `library FILE` for whether that
+library, or the one that an .icd file names, can be opened.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def probed(index: int) -> Answer:
 
 
 def opened(path: Path) -> bool:
-    """Open the library that an .icd file names, as the loader would."""
-    name = path.read_text(encoding="utf-8").strip()
+    """Open a library, or the one that an .icd file names, as the loader would."""
+    name = path.read_text(encoding="utf-8").strip() if path.suffix == ".icd" else str(path)
     try:
         ctypes.CDLL(name)
     except OSError as error:

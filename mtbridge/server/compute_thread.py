@@ -128,6 +128,8 @@ class ComputeThread:
     def _run(self) -> None:
         try:
             with self._open_engine() as engine:
+                # no request's time is spent on a measurement
+                engine.prepare()
                 self.service = Service(engine, self._limits)
                 self._wake()
                 self._compute(self.service)

@@ -21,10 +21,12 @@ from mtbridge.cli import app, main
 from mtbridge.compute.devices import Verdict
 
 COMMANDS = [
-    "covariance", "correlation", "multiply", "sample", "download", "demo", "devices", "serve", "ping",
-    "bench gram", "bench multiply", "bench bridge", "bench ladder", "bench memory",
+    "covariance", "correlation", "multiply", "sample", "download", "demo", "devices", "tune", "serve", "ping",
+    "bench gram", "bench multiply", "bench covariance", "bench bridge", "bench ladder", "bench memory",
     "kernels list", "kernels show",
 ]  # fmt: skip
+# their examples measure for a minute; other tests run them with less
+MEASURED = ["bench gram", "bench multiply", "bench covariance"]
 ENGINES = ["opencl", "numpy", "serial"]
 ROW_KEYS = {
     "case", "dtype", "contender", "device", "threads",
@@ -110,7 +112,8 @@ def test_the_example_is_one_line_of_a_terminal(command: str) -> None:
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     "command",
-    [name for name in COMMANDS if name not in ("serve", "ping", "download", "bench gram", "bench multiply")],
+    # tune would leave settings in the cache of this machine; tests/integration/test_cli_tune.py runs it
+    [name for name in COMMANDS if name not in ("serve", "ping", "download", "tune", *MEASURED)],
 )
 def test_the_example_works_as_typed(command: str, prices: Path, run: Run, tmp_path: Path) -> None:
     random = np.random.default_rng(0)
@@ -177,7 +180,7 @@ def test_bench_writes_rows_beside_the_machine(
 ) -> None:
     arguments = example(f"bench {operation}")
     arguments[arguments.index("--sizes") + 1] = "24"
-    code, out, err = run(*arguments)
+    code, out, err = run(*arguments, "--rounds", "1", "--threads", "all")
     assert code == 0, err
     assert "24x24" in out
     found = json.loads((tmp_path / f"{operation}.json").read_text())
@@ -198,6 +201,44 @@ def test_bench_writes_rows_beside_the_machine(
     assert ours["versus"]["openblas"] == pytest.approx(peer["median_s"] / ours["median_s"])
 
 
+def test_bench_covariance_sets_arrays_beside_numpy_and_frames_beside_pandas(
+    run: Run, tmp_path: Path, verdict: Verdict
+) -> None:
+    arguments = example("bench covariance")
+    arguments[arguments.index("--shapes") + 1] = "40x7"
+    code, _, err = run(*arguments, "--rounds", "1", "--threads", "all")
+    assert code == 0, err
+    assert "7 windows" in err, "one window is called no result"
+    rows = json.loads((tmp_path / "covariance.json").read_text())["rows"]
+    contenders = {
+        "covariance 40x7": ["opencl", "numpy", "serial", "np.cov"],
+        "covariance frame 40x7": ["opencl", "numpy", "pandas"],
+    }
+    for case, names in contenders.items():
+        for dtype in ("float32", "float64"):
+            found = [row for row in rows if (row["case"], row["dtype"]) == (case, dtype)]
+            assert [row["contender"] for row in found] == names
+            assert all(set(row) == ROW_KEYS for row in found)
+            assert all(row["error"] < 40 * np.finfo(dtype).eps for row in found)
+            assert names[-1] in found[0]["versus"]
+
+
+def test_bench_puts_the_rows_of_one_thread_behind_those_of_all(
+    run: Run, tmp_path: Path, verdict: Verdict
+) -> None:
+    arguments = ("--shapes", "5x7x3", "--peers", "openblas", "--rounds", "1", "--json", "found.json")
+    code, _, err = run("bench", "multiply", *arguments)
+    assert code == 0, err
+    rows = json.loads((tmp_path / "found.json").read_text())["rows"]
+    for dtype in ("float32", "float64"):
+        found = [row for row in rows if row["dtype"] == dtype]
+        assert [row["contender"] for row in found] == ["opencl", "serial", "openblas"] * 2
+        assert {row["case"] for row in found} == {"multiply 5x7x3"}
+        assert [row["threads"] for row in found[3:]] == [1, 1, 1]
+        assert found[0]["threads"] == os.cpu_count()
+        assert all(set(row["versus"]) == {"openblas"} - {row["contender"]} for row in found)
+
+
 def test_bench_bridge_writes_rows_of_the_same_keys(run: Run, tmp_path: Path) -> None:
     code, _, err = run("bench", "bridge", "--rounds", "20", "--json", "bridge.json")
     assert code == 0, err
@@ -212,10 +253,25 @@ def test_bench_refuses_sizes_that_are_none(run: Run, sizes: str) -> None:
     refused(run("bench", "gram", "--sizes", sizes), repr(sizes))
 
 
+@pytest.mark.parametrize(
+    ("command", "shapes"),
+    [
+        ("gram", "5"), ("gram", "5x"), ("gram", "5x0"), ("gram", "5x4x3"), ("gram", ""), ("multiply", "5x4"),
+        ("covariance", "5x4,3"),
+    ],
+)  # fmt: skip
+def test_bench_refuses_shapes_that_are_none(run: Run, command: str, shapes: str) -> None:
+    refused(run("bench", command, "--shapes", shapes), repr(shapes), "sizes each")
+
+
+def test_bench_refuses_a_peer_that_it_does_not_know(run: Run) -> None:
+    refused(run("bench", "gram", "--peers", "numpy,cublas"), "'cublas'", "clblast")
+
+
 def test_bench_refuses_a_folder_that_is_not_there_before_it_measures(run: Run) -> None:
     outcome = run("bench", "gram", "--sizes", "8", "--json", "nowhere/gram.json")
     refused(outcome, "nowhere")
-    assert "N = 8" not in outcome[2]
+    assert "8x8" not in outcome[2]
 
 
 # Right answers

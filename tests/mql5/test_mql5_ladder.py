@@ -14,7 +14,7 @@ from harness.programs import Run, Runner
 from mtbridge.compute.devices import Verdict
 from mtbridge.compute.forms import SQUARE, Form, packed_form, tiled_form, whole_grid
 from mtbridge.compute.ladder import LADDER, Abilities, Rung, hindrance
-from mtbridge.compute.opencl_engine import INNER_STEP
+from mtbridge.compute.launches import INNER_STEP
 from mtbridge.sources import kernel_text
 
 RUNNERS = ("host", "kernel", "engine")

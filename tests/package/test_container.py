@@ -325,7 +325,10 @@ class TestComposedWorker:
     @pytest.mark.skipif(platform.machine() != "x86_64", reason="PoCL's wheel is for x86-64")
     def test_it_computes_on_opencl_without_a_linker_or_a_driver(self, worker: Composed) -> None:
         with Client(worker.endpoint) as client:
-            assert wait_for_answer(client).engine == "opencl", worker.podman("logs", worker.container).stderr
+            pong = wait_for_answer(client)
+        # small requests are numpy's; that the device is there, and works, is what auto says
+        assert pong.engine == "auto", worker.podman("logs", worker.container).stderr
+        assert "(opencl)" in pong.device
         assert not worker.inside("sh", "-c", "command -v ld || command -v gcc || command -v cc || true")
 
     def test_it_runs_without_root_or_capabilities_on_a_read_only_root(self, worker: Composed) -> None:

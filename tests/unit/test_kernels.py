@@ -133,11 +133,26 @@ def around(form: forms.Form) -> list[int]:
 
 
 @pytest.mark.filterwarnings("ignore::pyopencl.CompilerWarning")
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("dtype", "total", "slices"),
+    [
+        ("float32", "float32", 0),
+        ("float64", "float64", 0),
+        ("float32", "float32", 2),
+        ("float64", "float64", 2),
+        ("float32", "float64", 3),
+        ("float64", "float64", 1),
+    ],
+)
 @pytest.mark.parametrize("kind", ["packed 64", "packed 32", "packed 0", "tiled"])
 @pytest.mark.parametrize("name", ["gram", "multiply"])
-def test_a_kernel_writes_nothing_outside_its_matrix(context: Any, name: str, kind: str, dtype: str) -> None:
-    """Its matrix lies between guards and has a stride of its own, whose rest is a guard too."""
+def test_a_kernel_writes_nothing_outside_its_matrix(
+    context: Any, name: str, kind: str, dtype: str, total: str, slices: int
+) -> None:
+    """Its matrix lies between guards and has a stride of its own, whose rest is a guard too.
+
+    Of `slices` slices, each has such a matrix, one after the other; 0 is the kernel that knows none.
+    """
     import pyopencl as cl
 
     form = (
@@ -145,10 +160,12 @@ def test_a_kernel_writes_nothing_outside_its_matrix(context: Any, name: str, kin
         if kind == "tiled"
         else forms.packed_form(dtype, int(kind.removeprefix("packed ")))
     )
-    size = 8 * np.dtype(dtype).itemsize
-    defines = {**form.defines, "REAL_BITS": size, "SUM_BITS": size}
+    bits = {key: 8 * np.dtype(of).itemsize for key, of in (("REAL_BITS", dtype), ("SUM_BITS", total))}
+    defines = {**form.defines, **bits}
     if name == "gram" and kind != "tiled":
         defines["LEFT_PANEL"] = form.right
+    if slices:
+        defines |= {"SLICED": 1, "BLOCK_INNER": 8 if total != dtype or kind != "tiled" else 0}
     ctx, queue = context
     text = program_text((*form.headers, f"{name}/{form.file}.cl"), defines)
     kernel = next(k for k in cl.Program(ctx, text).build().all_kernels() if k.function_name == name)
@@ -169,21 +186,24 @@ def test_a_kernel_writes_nothing_outside_its_matrix(context: Any, name: str, kin
         else:
             grid, lead = forms.whole_grid(rows, columns, block), (packed(A, form.left, form.inner), right)
             sizes = (np.int32(rows), np.int32(columns), np.int32(depth), np.int32(stride))
-        whole = np.full(GUARD + rows * stride + GUARD, -777, dtype)
+        results = max(slices, 1)
+        whole = np.full(GUARD + results * rows * stride + GUARD, -777, total)
         target = cl.Buffer(ctx, write | cl.mem_flags.COPY_HOST_PTR, hostbuf=whole)
         # a sub-buffer must start on a boundary of the device, so the guard is one
-        inside = target.get_sub_region(GUARD * whole.itemsize, rows * stride * whole.itemsize)
+        inside = target.get_sub_region(GUARD * whole.itemsize, results * rows * stride * whole.itemsize)
         operands = [cl.Buffer(ctx, read, hostbuf=panels) for panels in lead]
         blocks = cl.Buffer(ctx, read, hostbuf=grid)
         kernel.set_args(*operands, inside, *sizes, blocks)
-        cl.enqueue_nd_range_kernel(queue, kernel, (len(grid) * form.group,), (form.group,))
+        groups, local = (len(grid) * form.group, slices), (form.group, 1)
+        dimensions = 2 if slices else 1
+        cl.enqueue_nd_range_kernel(queue, kernel, groups[:dimensions], local[:dimensions])
         cl.enqueue_copy(queue, whole, target)
         assert (whole[:GUARD] == -777).all(), f"wrote before a matrix of {rows} x {columns}"
         assert (whole[-GUARD:] == -777).all(), f"wrote behind a matrix of {rows} x {columns}"
-        C = whole[GUARD:-GUARD].reshape(rows, stride)
-        assert (C[:, columns:] == -777).all(), f"wrote between the rows of {rows} x {columns}"
+        C = whole[GUARD:-GUARD].reshape(results, rows, stride)
+        assert (C[:, :, columns:] == -777).all(), f"wrote between the rows of {rows} x {columns}"
         exact = A.astype(np.longdouble).T @ B.astype(np.longdouble)
-        error = np.abs(C[:, :columns] - exact)
+        error = np.abs(C[:, :, :columns].sum(axis=0) - exact)
         bound = inner * np.finfo(dtype).eps * (np.abs(A).astype(float).T @ np.abs(B).astype(float))
         upper = np.triu(np.ones(error.shape, bool)) if name == "gram" and kind == "tiled" else slice(None)
         assert (error <= bound)[upper].all(), f"wrong at {rows} x {columns}"
@@ -193,9 +213,11 @@ def test_a_kernel_writes_nothing_outside_its_matrix(context: Any, name: str, kin
 @pytest.mark.parametrize("squares", [False, True])
 @pytest.mark.parametrize(("inner", "strips"), [(1, 1), (127, 7), (128, 8), (129, 9), (300, 17), (33, 65)])
 @pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("before", [0, 45])
 def test_pack_writes_its_panels_and_nothing_else(
-    context: Any, inner: int, strips: int, turned: bool, squares: bool
+    context: Any, inner: int, strips: int, turned: bool, squares: bool, before: int
 ) -> None:
+    """Also where the slab to pack begins `before` inner indices into the source, and ends 3 early."""
     import pyopencl as cl
 
     ctx, queue = context
@@ -203,11 +225,12 @@ def test_pack_writes_its_panels_and_nothing_else(
     file = "multiply/pack_squares.cl" if squares else "multiply/pack.cl"
     defines = {"PANEL": panel, **({"SQUARE": 32, "DOWN": 4} if squares else {"INNER_STEP": 128})}
     (kernel,) = cl.Program(ctx, program_text((file,), defines)).build().all_kernels()
-    X = np.random.default_rng(2).standard_normal((inner, strips)).astype(np.float32)
+    behind = 3 if before else 0
+    X = np.random.default_rng(2).standard_normal((before + inner + behind, strips)).astype(np.float32)
     lying = np.ascontiguousarray(X.T if turned else X)
-    steps = (1, inner) if turned else (strips, 1)
+    steps = (1, len(X)) if turned else (strips, 1)
     depth = -(-inner // 4) * 4
-    expected = packed(X, panel, 4)
+    expected = packed(X[before : before + inner], panel, 4)
     whole = np.full(GUARD + expected.size + GUARD, -777, np.float32)
     flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
     target = cl.Buffer(ctx, flags, hostbuf=whole)
@@ -218,11 +241,41 @@ def test_pack_writes_its_panels_and_nothing_else(
     groups, local = (len(expected), -(-depth // 128)), (1, 1)
     if squares:
         groups, local = (len(expected) * panel // 32, -(-depth // 32)), (32, 4)
-    cl.enqueue_nd_range_kernel(queue, kernel, (groups[0] * local[0], groups[1] * local[1]), local)
+    sizes_in_items = (groups[0] * local[0], groups[1] * local[1])
+    cl.enqueue_nd_range_kernel(queue, kernel, sizes_in_items, local, (0, before))
     cl.enqueue_copy(queue, whole, target)
     assert (whole[:GUARD] == -777).all()
     assert (whole[-GUARD:] == -777).all()
     assert np.array_equal(whole[GUARD:-GUARD].reshape(expected.shape), expected)
+
+
+@pytest.mark.filterwarnings("ignore::pyopencl.CompilerWarning")
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("more", [0, 1])
+@pytest.mark.parametrize(("size", "count"), [(1, 1), (1, 7), (63, 2), (64, 3), (65, 5), (300, 8)])
+def test_slices_are_added_in_their_order_and_nothing_else_is_written(
+    context: Any, size: int, count: int, more: int, dtype: str
+) -> None:
+    import pyopencl as cl
+
+    ctx, queue = context
+    defines = {"REAL_BITS": 8 * np.dtype(dtype).itemsize}
+    (kernel,) = cl.Program(ctx, program_text(("multiply/add_slices.cl",), defines)).build().all_kernels()
+    slices = np.random.default_rng(4).standard_normal((count, size)).astype(dtype)
+    whole = np.full(2 * GUARD + size, -777, dtype)
+    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+    target = cl.Buffer(ctx, flags, hostbuf=whole)
+    inside = target.get_sub_region(GUARD * whole.itemsize, size * whole.itemsize)
+    source = cl.Buffer(ctx, flags, hostbuf=slices)
+    kernel.set_args(source, inside, np.int32(size), np.int32(count), np.int32(more))
+    cl.enqueue_nd_range_kernel(queue, kernel, (-(-size // 64) * 64,), (64,))
+    cl.enqueue_copy(queue, whole, target)
+    expected = slices[0].copy()
+    for part in slices[1:]:
+        expected += part
+    assert np.array_equal(whole[GUARD:-GUARD], expected - whole.dtype.type(777) if more else expected)
+    assert (whole[:GUARD] == -777).all()
+    assert (whole[-GUARD:] == -777).all()
 
 
 @pytest.mark.filterwarnings("ignore::pyopencl.CompilerWarning")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 import pytest
 
+from mtbridge.bench import measure
 from mtbridge.bench.measure import interleaved, spread
 
 
@@ -33,3 +35,23 @@ def test_the_spread_is_half_the_distance_between_the_quartiles() -> None:
     assert spread([1.0, 2.0, 3.0]) == 1
     assert spread([5.0]) == 0
     assert spread([float(n) for n in range(1, 12)]) == pytest.approx(3)
+
+
+def test_a_rest_ends_when_no_other_thread_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert measure.rest() < 0.5
+
+    def spin(seconds: float) -> None:
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            pass
+
+    spinning = threading.Thread(target=spin, args=(0.4,))
+    spinning.start()
+    assert measure.rest() > 0.3
+    spinning.join()
+
+    monkeypatch.setattr(measure, "LONGEST_REST", 0.1)
+    spinning = threading.Thread(target=spin, args=(0.6,))
+    spinning.start()
+    assert measure.rest() < 0.5, "it does not wait for ever"
+    spinning.join()

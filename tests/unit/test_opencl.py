@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from mtbridge.compute import forms
+from mtbridge.compute.blocks import spans
 from mtbridge.compute.devices import Verdict
-from mtbridge.compute.opencl_engine import OpenCLEngine, contiguous, open_opencl, spans
+from mtbridge.compute.launches import contiguous
+from mtbridge.compute.opencl_engine import OpenCLEngine, open_opencl
 from mtbridge.errors import DeviceError
 from mtbridge.matrix import DTYPES, Matrix
 from mtbridge.sources import tuned

@@ -28,7 +28,7 @@ def test_the_same_settings_give_the_same_text_in_any_order() -> None:
     assert one == program_text(("probe.cl",), {"B": 2, "A": 1})
 
 
-@pytest.mark.parametrize("name", ["cpu", "gpu"])
+@pytest.mark.parametrize("name", ["cpu", "gpu", "intel"])
 def test_tuned_settings_name_both_element_types(name: str) -> None:
     for settings in tuned(name).values():
         assert set(settings) == {"float32", "float64"}

@@ -1,0 +1,195 @@
+"""The `auto` engine: numpy or OpenCL, whichever is faster for the call, by a measurement of this machine."""
+
+from __future__ import annotations
+
+import logging
+import math
+import sys
+import threading
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mtbridge.compute import calibration as calibrations
+from mtbridge.compute import devices
+from mtbridge.compute.calibration import Calibration, Shape
+from mtbridge.compute.device_matrix import DeviceMatrix
+from mtbridge.compute.engine import Engine
+from mtbridge.compute.host import NumpyEngine
+from mtbridge.compute.moments import Moments
+from mtbridge.errors import DeviceError
+from mtbridge.matrix import Matrix
+
+if TYPE_CHECKING:
+    from mtbridge.compute.opencl_engine import OpenCLEngine
+
+log = logging.getLogger(__name__)
+
+SMALL_PRODUCTS = 1 << 22
+"""Multiplications below which numpy is taken unasked: both engines are done within a millisecond then."""
+
+# two measurements at once would disturb each other, and the second finds what the first has stored
+_measuring = threading.Lock()
+
+
+class AutoEngine(Engine):
+    """Hands each call to numpy or to OpenCL; an uploaded matrix stays on its device.
+
+    Small calls go to numpy at once. The first larger one looks for a stored calibration, and without one
+    makes it: a few seconds, once a machine, with a line on stderr. `prepare` does that beforehand.
+
+    Parameters
+    ----------
+    wanted : which OpenCL device, as for `devices.choose`; it is opened when it is first chosen
+    calibration : use this one, and measure nothing
+
+    Raises
+    ------
+    DeviceError
+        If no device is usable.
+    """
+
+    name = "auto"
+
+    def __init__(self, wanted: str | None = None, *, calibration: Calibration | None = None) -> None:
+        self._wanted = wanted
+        self._verdict = devices.choose(wanted)
+        self._calibration = calibration
+        self._looked = calibration is not None
+        self._numpy = NumpyEngine()
+        self._opencl: OpenCLEngine | None = None
+        self._lost = ""
+        self._used: Engine = self._numpy
+        self._choice: tuple[str, str, Shape, str] | None = None
+        self.device = f"{self._numpy.device} (numpy) and {self._verdict.name} (opencl)"
+
+    @property
+    def used(self) -> Engine:
+        """The engine that did the last call."""
+        return self._used
+
+    @property
+    def why(self) -> str:
+        """A sentence about the last choice, empty before the first."""
+        if self._choice is None:
+            return ""
+        operation, dtype, (down, inner, across), reason = self._choice
+        what = f"{down}x{inner} by {inner}x{across}" if operation == "multiply" else f"{inner}x{across}"
+        return f"auto chose {self._used.name} for {operation} of {what} {dtype}: {reason}"
+
+    def prepare(self) -> None:
+        """Open the device, and calibrate if that was never done, so that no later call has to."""
+        if self._device_engine() is not None:
+            self._measured()
+        self._looked = True
+
+    def moments(self, X: Any, *, dtype: np.dtype[Any] | None = None) -> Moments:
+        shape = X.shape[1], X.shape[0], X.shape[1]
+        return self._chosen("moments", dtype or X.dtype, shape, X).moments(X, dtype=dtype)
+
+    def upload(self, X: Matrix) -> Any:
+        """Return `X` on the device, or `X` itself where there is none that computes in its dtype."""
+        device = self._device_engine() if self._able(X.dtype) else None
+        return X if device is None else device.upload(X)
+
+    def download(self, X: Any, out: Matrix | None = None) -> Matrix:
+        if isinstance(X, DeviceMatrix):
+            return self._resident().download(X, out)
+        return super().download(X, out)
+
+    def close(self) -> None:
+        if self._opencl is not None:
+            self._opencl.close()
+            self._opencl = None
+
+    def _pinned(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+        device = self._device_engine()
+        return super()._pinned(shape, dtype) if device is None else device._pinned(shape, dtype)
+
+    def _product(self, A: Any, B: Any) -> Any:
+        shape = A.shape[0], A.shape[1], B.shape[1]
+        return self._chosen("multiply", A.dtype, shape, A, B)._product(A, B)
+
+    def _gram(self, X: Any, *, wide: bool) -> Any:
+        shape = X.shape[1], X.shape[0], X.shape[1]
+        return self._chosen("gram", X.dtype, shape, X)._gram(X, wide=wide)
+
+    def _chosen(self, operation: str, dtype: np.dtype[Any], shape: Shape, *operands: Any) -> Engine:
+        """Return the engine for a call, and note why."""
+        if any(isinstance(X, DeviceMatrix) for X in operands):
+            self._used, reason = self._resident(), "it lies on the device"
+        else:
+            self._used, reason = self._faster(operation, dtype, shape)
+        self._choice = operation, dtype.name, shape, reason
+        if log.isEnabledFor(logging.DEBUG):
+            log.debug("%s", self.why)
+        return self._used
+
+    def _faster(self, operation: str, dtype: np.dtype[Any], shape: Shape) -> tuple[Engine, str]:
+        if math.prod(shape) < SMALL_PRODUCTS:
+            return self._numpy, "it is too small for a device to pay"
+        if not self._able(dtype):
+            return self._numpy, f"{self._verdict.name} has no {dtype.name}"
+        measured = self._measured()
+        if measured is not None:
+            host, there = (
+                measured.seconds(name, operation, dtype.name, shape) for name in ("numpy", "opencl")
+            )
+            device = self._device_engine() if there < host else None
+            if device is not None:
+                return device, f"about {1e3 * there:.3g} ms, numpy about {1e3 * host:.3g} ms"
+            if not self._lost:
+                beside = f"opencl about {1e3 * there:.3g} ms" if there < math.inf else "opencl cannot do it"
+                return self._numpy, f"about {1e3 * host:.3g} ms, {beside}"
+        return self._numpy, self._lost or "nothing has been measured"
+
+    def _able(self, dtype: np.dtype[Any]) -> bool:
+        return dtype != np.float64 or self._verdict.fp64
+
+    def _measured(self) -> Calibration | None:
+        """Return the calibration: given, stored, or made now; None where the device is lost."""
+        if self._looked:
+            return self._calibration
+        self._looked = True
+        with _measuring:
+            identity = calibrations.identity_of(self._verdict.key)
+            self._calibration = calibrations.stored(identity)
+            if self._calibration is None and (device := self._device_engine()) is not None:
+                print(
+                    f"mtbridge: numpy and OpenCL on {self._verdict.name} are timed, once, for some seconds; "
+                    "--engine names one without that.",
+                    file=sys.stderr,
+                    flush=True,
+                )
+                self._calibration = calibrations.measure(identity, device, self._numpy)
+                calibrations.keep(self._calibration)
+        return self._calibration
+
+    def _device_engine(self) -> OpenCLEngine | None:
+        """Return the engine on the device, opened once; None where that fails, with a line on stderr."""
+        if self._opencl is None and not self._lost:
+            try:
+                self._opencl = self._open()
+            except DeviceError as error:
+                self._lost = str(error)
+                say_fallback(self._lost)
+        return self._opencl
+
+    def _resident(self) -> OpenCLEngine:
+        """Return the engine that holds uploaded matrices."""
+        if self._opencl is None:
+            self._opencl = self._open()
+        return self._opencl
+
+    def _open(self) -> OpenCLEngine:
+        from mtbridge.compute.opencl_engine import open_opencl
+
+        return open_opencl(self._wanted)
+
+
+@cache
+def say_fallback(reason: str) -> None:
+    """Say that numpy is used and why, once a process."""
+    print(f"mtbridge: numpy is used, since {reason}", file=sys.stderr)

@@ -1,0 +1,139 @@
+"""What the `opencl` engine queues for one block: pack the operands, take the product, mirror a triangle.
+
+Arrays that are handed over must stay alive until the queue has been waited for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from mtbridge.compute.blocks import spans
+from mtbridge.compute.device_matrix import DeviceMatrix
+from mtbridge.compute.forms import SQUARE, WIDE_SUM, Form, upper_triangle, whole_grid
+from mtbridge.compute.opencl_moments import Centring
+from mtbridge.compute.slices import Sums, slab_depth
+from mtbridge.matrix import Matrix
+
+if TYPE_CHECKING:
+    from mtbridge.compute.opencl import Device
+
+Operand: TypeAlias = Matrix | DeviceMatrix
+
+INNER_STEP = 128
+
+
+class Launches:
+    """Queues the kernels of products on a device; `limit` is the bytes of the largest buffer."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+
+    def product(
+        self, form: Form, A: Operand, B: Operand, total: np.dtype[Any], target: Any, limit: int
+    ) -> None:
+        """Queue the product of `A` and `B`, summed in `total`, into the buffer `target`."""
+        shape = rows, inner, columns = (*A.shape, B.shape[1])
+        files = (*form.headers, f"multiply/{form.file}.cl")
+        defines = macros(form, A.dtype, total)
+        block = (form.rows, form.columns)
+        table = self._device.table((rows, columns, block), lambda: whole_grid(rows, columns, block))
+        sums = Sums("multiply", files, defines, form, shape, *table, total, target, limit)
+        left, right = self.source("left", transposed(A)), self.source("right", B)
+        depth = slab_depth(form, shape, size=A.itemsize, units=self._device.units)
+        for slab in spans(inner, depth):
+            lefts, deep = self.pack(form, "left", left, rows, slab, A.itemsize)
+            rights, _ = self.pack(form, "right", right, columns, slab, A.itemsize)
+            sizes = (np.int32(rows), np.int32(columns), np.int32(deep), np.int32(columns))
+            sums.queue(self._device, (lefts, rights), sizes, slab)
+
+    def gram(self, form: Form, X: Operand | Centring, total: np.dtype[Any], target: Any, limit: int) -> None:
+        """Queue X'X, both triangles, summed in `total`, into the buffer `target`."""
+        inner, columns = X.shape
+        shape = (columns, inner, columns)
+        files = (*form.headers, f"gram/{form.file}.cl")
+        defines = {**macros(form, X.dtype, total), "LEFT_PANEL": form.right}
+        table = self.triangle(columns, (form.rows, form.columns))
+        sums = Sums("gram", files, defines, form, shape, *table, total, target, limit)
+        source = X if isinstance(X, Centring) else self.source("right", X)
+        depth = slab_depth(form, shape, size=X.itemsize, units=self._device.units)
+        for slab in spans(inner, depth):
+            if isinstance(source, Centring):
+                panels, deep = source.packed(self._device, slab)
+            else:
+                panels, deep = self.pack(form, "right", source, columns, slab, X.itemsize)
+            sizes = (np.int32(columns), np.int32(deep), np.int32(columns))
+            sums.queue(self._device, (panels,), sizes, slab)
+        if form.squares:
+            self._mirror(form, target, columns, total)
+
+    def _mirror(self, form: Form, target: Any, columns: int, total: np.dtype[Any]) -> None:
+        defines = {"REAL_BITS": 8 * total.itemsize, "SIDE": SQUARE, "DOWN": form.squares}
+        kernel = self._device.kernel("mirror", ("gram/mirror.cl",), defines)
+        blocks, count = self.triangle(columns, (SQUARE, SQUARE))
+        local = (SQUARE, form.squares)
+        self._device.run(kernel, (count, 1), local, target, np.int32(columns), np.int32(columns), blocks)
+
+    def triangle(self, columns: int, block: tuple[int, int]) -> tuple[Any, int]:
+        """The table of the blocks that touch the upper triangle, and how many they are."""
+        return self._device.table((columns, block), lambda: upper_triangle(columns, block))
+
+    def source(self, slot: str, X: Operand) -> tuple[Any, tuple[int, int]]:
+        """A buffer with `X`, contiguous in either order, and its steps."""
+        if isinstance(X, DeviceMatrix):
+            return X.buffer, X.steps
+        sent = self._device.send(f"{slot} source", X if X.flags.c_contiguous else X.T)
+        return sent, element_steps(X)
+
+    def pack(
+        self,
+        form: Form,
+        slot: str,
+        sent: tuple[Any, tuple[int, int]],
+        strips: int,
+        slab: slice,
+        size: int,
+    ) -> tuple[Any, int]:
+        """Pack a slab of what `source` gave, (inner, strips); return panels and their padded inner size."""
+        source, steps = sent
+        panel = form.left if slot == "left" else form.right
+        inner = slab.stop - slab.start
+        depth = -(-inner // form.inner) * form.inner
+        panels = -(-strips // panel)
+        packed = self._device.buffer(f"{slot} panels", panels * panel * depth * size)
+        defines = {"REAL_BITS": 8 * size, "PANEL": panel}
+        if form.squares:
+            file, local = "multiply/pack_squares.cl", (SQUARE, form.squares)
+            defines |= {"SQUARE": SQUARE, "DOWN": form.squares}
+            groups = (panels * panel // SQUARE, -(-depth // SQUARE))
+        else:
+            file, local = "multiply/pack.cl", (1, 1)
+            defines["INNER_STEP"] = INNER_STEP
+            groups = (panels, -(-depth // INNER_STEP))
+        kernel = self._device.kernel("pack", (file,), defines)
+        sizes = (np.int32(strips), np.int32(inner), np.int32(depth), np.int64(steps[0]), np.int64(steps[1]))
+        self._device.run(kernel, groups, local, source, packed, *sizes, offset=(0, slab.start))
+        return packed, depth
+
+
+def macros(form: Form, dtype: np.dtype[Any], total: np.dtype[Any]) -> dict[str, int]:
+    """The macros of a product of `dtype` summed in `total`."""
+    defines = {**form.defines, "REAL_BITS": 8 * dtype.itemsize, "SUM_BITS": 8 * total.itemsize}
+    if total != dtype:
+        defines["BLOCK_INNER"] = WIDE_SUM
+    return defines
+
+
+def contiguous(X: Matrix) -> Matrix:
+    """Return `X` contiguous in C or Fortran order, copied only if it is neither."""
+    return X if X.flags.c_contiguous or X.flags.f_contiguous else np.ascontiguousarray(X)
+
+
+def transposed(X: Operand) -> Operand:
+    return X.transposed if isinstance(X, DeviceMatrix) else X.T
+
+
+def element_steps(X: Matrix) -> tuple[int, int]:
+    """Elements from one row to the next, and from one column to the next, of a contiguous matrix."""
+    return (X.shape[1], 1) if X.flags.c_contiguous else (1, X.shape[0])
