@@ -1,4 +1,4 @@
-"""A device, its queue, its programs and its buffers. With opencl_*.py the only importer of pyopencl."""
+"""A device, its queue, its programs and its buffers. pyopencl is imported here and in a few opencl_*.py."""
 
 from __future__ import annotations
 
