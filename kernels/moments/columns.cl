@@ -4,7 +4,8 @@
  *   source[k * row_stride + j * column_stride] over the rows k of chunk c: c * chunk <= k < min((c + 1) * chunk, rows)
  *
  * The host adds up the chunks, of which it asks for a few. A NaN or inf makes the sum one that is not finite; smallest and
- * largest mean something only where it is finite.
+ * largest mean something only where it is finite. If MISSING, NaN is left out, and a chunk of nothing else has smallest inf
+ * and largest -inf.
  *
  * For CPU devices: one work-item a chunk and COLUMNS columns. Rows in memory order keep LANES or more sums under way, and so
  * do columns in memory order, whose lanes are added up at the end; equal columns give equal bits either way.
@@ -23,14 +24,14 @@ static inline __attribute__((always_inline)) void
 start(const SUM x, SUM *total, SUM *low, SUM *high)
 {
     *total = 0;
-    *low = x;
-    *high = x;
+    *low = MISSING ? INFINITY : x;
+    *high = MISSING ? -INFINITY : x;
 }
 
 static inline __attribute__((always_inline)) void
 take(const SUM x, SUM *total, SUM *low, SUM *high)
 {
-    *total += x;
+    *total += MISSING && x != x ? (SUM)0 : x;
     *low = x < *low ? x : *low;
     *high = x > *high ? x : *high;
 }

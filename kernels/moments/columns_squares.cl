@@ -3,8 +3,8 @@
  *   partial[(c * 3 + s) * columns + j] = sum (s = 0), smallest (1), largest (2) of
  *   source[k * row_stride + j * column_stride] over the rows k of chunk c: c * chunk <= k < min((c + 1) * chunk, rows)
  *
- * One group of SQUARE x DOWN items a chunk and SQUARE columns. Neighbouring items read along memory: the columns of one
- * row, or, where rows are neighbours there, rows of one column. What they found meets in local memory.
+ * With MISSING as there. One group of SQUARE x DOWN items a chunk and SQUARE columns. Neighbouring items read along memory:
+ * the columns of one row, or, where rows are neighbours there, rows of one column. What they found meets in local memory.
  */
 #ifndef SQUARE
 #define SQUARE 32
@@ -27,10 +27,11 @@ void columns(__global const SOURCE *restrict source, __global SUM *restrict part
         if (first + j >= columns)
             continue;
         __global const SOURCE *at = source + (first + j) * column_stride;
-        SUM total = 0, low = at[begin * row_stride], high = low;
+        const SUM one = at[begin * row_stride];
+        SUM total = 0, low = MISSING ? INFINITY : one, high = MISSING ? -INFINITY : one;
         for (int k = begin + lane; k < end; k += lanes) {
             const SUM value = at[k * row_stride];
-            total += value;
+            total += MISSING && value != value ? (SUM)0 : value;
             low = value < low ? value : low;
             high = value > high ? value : high;
         }

@@ -9,11 +9,20 @@
  * panels; centre holds `width` origins, then `width` scales, powers of two, so that the product is exact and no compiler's
  * fused operation changes a bit.
  *
+ * If MISSING, z is 0 where the source is NaN, and the residue is the sum of z as it is rounded to REAL.
+ *
  * For CPU devices: one work-item a panel and a chunk of rows. A device with local memory takes pack_centred_squares.cl.
  */
 #ifndef PANEL
 #define PANEL 8
 #endif
+
+static inline __attribute__((always_inline)) SUM
+centred(const SUM x, const SUM origin, const SUM scale)
+{
+    const SUM z = (x - origin) * scale;
+    return MISSING ? (z == z ? (SUM)(REAL)z : (SUM)0) : z;
+}
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void pack_centred(__global const SOURCE *restrict source, __global REAL *restrict panels,
@@ -41,7 +50,7 @@ void pack_centred(__global const SOURCE *restrict source, __global REAL *restric
         for (; k < full; k++, out += PANEL, in += row_stride)
 #pragma unroll
             for (int j = 0; j < PANEL; j++) {
-                const SUM z = (in[j] - origin[j]) * scale[j];
+                const SUM z = centred(in[j], origin[j], scale[j]);
                 sum[j] += z;
                 out[j] = z;
             }
@@ -49,14 +58,14 @@ void pack_centred(__global const SOURCE *restrict source, __global REAL *restric
         for (; k < full; k++, out += PANEL, in += row_stride)
 #pragma unroll
             for (int j = 0; j < PANEL; j++) {
-                const SUM z = (in[j * column_stride] - origin[j]) * scale[j];
+                const SUM z = centred(in[j * column_stride], origin[j], scale[j]);
                 sum[j] += z;
                 out[j] = z;
             }
     else
         for (; k < full; k++, out += PANEL, in += row_stride)
             for (int j = 0; j < PANEL; j++) {
-                const SUM z = j < valid ? (in[j * column_stride] - origin[j]) * scale[j] : (SUM)0;
+                const SUM z = j < valid ? centred(in[j * column_stride], origin[j], scale[j]) : (SUM)0;
                 sum[j] += z;
                 out[j] = z;
             }

@@ -4,7 +4,7 @@
  *   panels[(p * rows_padded + k) * PANEL + j] = z(k, p * PANEL + j)                         rounded to REAL
  *   residue[(first_chunk + c) * width + j] = sum of z(k, j) over the rows k of chunk c: c * chunk <= k < (c + 1) * chunk
  *
- * with the meanings of pack_centred.cl; chunk is a multiple of SQUARE.
+ * with the meanings of pack_centred.cl, MISSING among them; chunk is a multiple of SQUARE.
  *
  * One group of SQUARE x DOWN items a chunk and SQUARE columns, square by square: reads run along memory, whichever stride
  * is 1, and writes along a panel, where an item always has the same column and so keeps its origin, scale and sum.
@@ -21,6 +21,13 @@
 #if PANEL % SQUARE != 0
 #error "a panel must be whole squares"
 #endif
+
+static inline __attribute__((always_inline)) SUM
+centred(const SUM x, const SUM origin, const SUM scale)
+{
+    const SUM z = (x - origin) * scale;
+    return MISSING ? (z == z ? (SUM)(REAL)z : (SUM)0) : z;
+}
 
 __kernel __attribute__((reqd_work_group_size(SQUARE, DOWN, 1)))
 void pack_centred(__global const SOURCE *restrict source, __global REAL *restrict panels,
@@ -47,7 +54,7 @@ void pack_centred(__global const SOURCE *restrict source, __global REAL *restric
         __global REAL *out = panels + ((size_t)(first / PANEL) * rows_padded + begin) * PANEL + first % PANEL;
         for (int y = get_local_id(1); y < SQUARE; y += DOWN) {
             const int inside = begin + y < rows && first + x < columns;
-            const SUM z = inside ? (square[y][x] - origin) * scale : (SUM)0;
+            const SUM z = inside ? centred(square[y][x], origin, scale) : (SUM)0;
             sum += z;
             if (begin + y < rows_padded)
                 out[(size_t)y * PANEL + x] = z;

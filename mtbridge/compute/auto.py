@@ -18,17 +18,25 @@ from mtbridge.compute.calibration import Calibration, Shape
 from mtbridge.compute.device_matrix import DeviceMatrix
 from mtbridge.compute.engine import Engine
 from mtbridge.compute.host import NumpyEngine
+from mtbridge.compute.masked import holds_missing
 from mtbridge.compute.moments import Moments
 from mtbridge.errors import DeviceError
 from mtbridge.matrix import Matrix
 
 if TYPE_CHECKING:
+    from mtbridge.compute.decay import Decay
     from mtbridge.compute.opencl_engine import OpenCLEngine
+    from mtbridge.compute.pair_moments import PairMoments
+    from mtbridge.compute.sequence import MatrixSequence, Wanted
+    from mtbridge.compute.windows import Rolling
 
 log = logging.getLogger(__name__)
 
 SMALL_PRODUCTS = 1 << 22
 """Multiplications below which numpy is taken unasked: both engines are done within a millisecond then."""
+
+SMALL_STATISTICS = 1 << 16
+"""Elements of work of a statistic below which numpy is done before a device would have been asked."""
 
 # two measurements at once would disturb each other, and the second finds what the first has stored
 _measuring = threading.Lock()
@@ -88,6 +96,36 @@ class AutoEngine(Engine):
     def moments(self, X: Any, *, dtype: np.dtype[Any] | None = None) -> Moments:
         shape = X.shape[1], X.shape[0], X.shape[1]
         return self._chosen("moments", dtype or X.dtype, shape, X).moments(X, dtype=dtype)
+
+    def pair_moments(self, X: Any, *, dtype: np.dtype[Any] | None = None) -> PairMoments:
+        if not isinstance(X, DeviceMatrix) and holds_missing(X):
+            engine = self._for_statistics("pairwise moments", X, X.size * X.shape[1])
+        else:
+            shape = X.shape[1], X.shape[0], X.shape[1]
+            engine = self._chosen("moments", np.dtype(dtype or X.dtype), shape, X)
+        return engine.pair_moments(X, dtype=dtype)
+
+    def sequence(self, X: Matrix, plan: Rolling | Decay, wanted: Wanted) -> MatrixSequence:
+        work = len(plan) * math.prod(wanted.shape(X.shape[1]))
+        return self._for_statistics("windows", X, work).sequence(X, plan, wanted)
+
+    def spearman(self, X: Matrix) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        return self._for_statistics("ranks", X, X.size * X.shape[1]).spearman(X)
+
+    def kendall(self, X: Matrix) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        return self._for_statistics("ranks", X, X.size * X.shape[1]).kendall(X)
+
+    def _for_statistics(self, what: str, X: Matrix, work: int) -> Engine:
+        """Return the device where the `work`, in elements, is worth a launch, else numpy."""
+        device = self._device_engine() if self._verdict.fp64 and work >= SMALL_STATISTICS else None
+        self._used = self._numpy if device is None else device
+        if device is not None:
+            reason = "one kernel does it in one pass"
+        else:
+            small = "it is too small for a device to pay"
+            reason = self._lost or (small if self._verdict.fp64 else f"{self._verdict.name} has no float64")
+        self._choice = what, X.dtype.name, (X.shape[1], X.shape[0], X.shape[1]), reason
+        return self._used
 
     def upload(self, X: Matrix) -> Any:
         """Return `X` on the device, or `X` itself where there is none that computes in its dtype."""

@@ -39,10 +39,10 @@ def ordinary_centre(
     low: NDArray[np.float64],
     high: NDArray[np.float64],
     *,
-    rows: int,
+    rows: int | NDArray[np.int64],
     dtype: np.dtype[Any],
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]] | None:
-    """Return origin and exponent as `centre` chooses them, from the sum and the range of each column.
+    """Return origin and exponent as `centre` chooses them, from the sum and the range of a column's `rows`.
 
     None where a column is anything but ordinary: not finite, near the ends of the range of float64, or with
     deviations that are not moderate; `centre` knows what to do with those.

@@ -8,8 +8,9 @@ matrices; the rest is shared.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,12 @@ from mtbridge.compute.device_matrix import DeviceMatrix
 from mtbridge.compute.moments import Moments, without_residue
 from mtbridge.errors import InputError, ShapeError
 from mtbridge.matrix import DTYPES, Matrix
+
+if TYPE_CHECKING:
+    from mtbridge.compute.decay import Decay
+    from mtbridge.compute.pair_moments import PairMoments
+    from mtbridge.compute.sequence import MatrixSequence, Wanted
+    from mtbridge.compute.windows import Rolling
 
 _TYPES = tuple(np.dtype(name) for name in DTYPES)
 
@@ -117,6 +124,46 @@ class Engine(ABC):
         comoment = self._gram(centred.values, wide=True).astype(np.float64, copy=False)
         without_residue(comoment, centred.mean, rows)
         return Moments(rows, centred.origin, centred.exponent, centred.mean, comoment)
+
+    def pair_moments(self, X: Matrix, *, dtype: np.dtype[Any] | None = None) -> PairMoments:
+        """Return the `PairMoments` of `X`, where NaN is missing: each pair of columns on its own common rows.
+
+        Products are taken in `dtype` (that of `X` by default), all else is float64. A pair whose products
+        would have lost digits is done again with care.
+        """
+        from mtbridge.compute.masked import masked_moments
+
+        return masked_moments(self, X, dtype)
+
+    def lagged_moments(
+        self, X: Matrix, lags: Sequence[int], *, dtype: np.dtype[Any] | None = None
+    ) -> list[PairMoments]:
+        """Return, for each lag of 0 or more, the moments of column i at row t - lag with j at row t."""
+        from mtbridge.compute.lagged import lagged_moments
+
+        return lagged_moments(self, X, lags, dtype)
+
+    def sequence(self, X: Matrix, plan: Rolling | Decay, wanted: Wanted) -> MatrixSequence:
+        """Open the matrices of the windows of `X` that `plan` names; sums are float64."""
+        from mtbridge.compute.host_decay import HostDecay
+        from mtbridge.compute.host_rolling import HostRolling
+        from mtbridge.compute.windows import Rolling
+
+        if isinstance(plan, Rolling):
+            return HostRolling(X, plan, wanted)
+        return HostDecay(X, plan, wanted)
+
+    def spearman(self, X: Matrix) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return Spearman's rank correlations and the counts; each pair is ranked on its common rows."""
+        from mtbridge.compute.ranks import host_spearman
+
+        return host_spearman(self, X)
+
+    def kendall(self, X: Matrix) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return Kendall's tau-b of each pair of columns on its common rows, and the counts."""
+        from mtbridge.compute.ranks import kendall
+
+        return kendall(self, X)
 
     def upload(self, X: Matrix) -> Any:
         """Return `X` where this engine computes; on the host that is `X` itself."""

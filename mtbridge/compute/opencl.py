@@ -191,7 +191,7 @@ class Device:
                 self._tables[key] = cl.Buffer(self._context, flags, hostbuf=array), len(array)
         return self._tables[key]
 
-    def send(self, slot: str, array: Matrix) -> Any:
+    def send(self, slot: str, array: NDArray[Any]) -> Any:
         """Return a buffer with the bytes of `array`, which is contiguous and stays alive until `receive`.
 
         A CPU device reads the array where it lies. Only the pack kernels read it, element by element, so the
@@ -216,7 +216,15 @@ class Device:
                 return cl.Buffer(self._context, flags, hostbuf=array), array
         return self.buffer(slot, array.nbytes), array
 
-    def receive(self, source: Any, array: Matrix) -> Matrix:
+    def over(self, slot: str, array: NDArray[Any]) -> Any:
+        """Return a buffer that `receive` reads into the C-ordered `array`; a CPU device writes there."""
+        if self.host_memory:
+            flags = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR
+            with failures_named(f"an array on {self.name}"):
+                return cl.Buffer(self._context, flags, hostbuf=array)
+        return self.buffer(slot, array.nbytes)
+
+    def receive(self, source: Any, array: NDArray[Any]) -> NDArray[Any]:
         """Wait for the queue and return `array` with what `source` holds."""
         with failures_named(f"reading from {self.name}"):
             if self.host_memory and array.size:
@@ -238,13 +246,17 @@ class Device:
                 return self._pool.allocate(max(size, ALIGNMENT))
             return cl.Buffer(self._context, cl.mem_flags.READ_WRITE, size)
 
-    def uploaded(self, array: Matrix) -> Any:
+    def uploaded(self, array: NDArray[Any]) -> Any:
         """Return a new buffer with a copy of the C-ordered `array`."""
         buffer = self.allocate(array.nbytes)
+        self.put(buffer, array)
+        return buffer
+
+    def put(self, buffer: Any, array: NDArray[Any]) -> None:
+        """Copy the C-ordered `array` to the start of `buffer`; it is free again on return."""
         if array.size:
             with failures_named(f"copying to {self.name}"):
                 cl.enqueue_copy(self._queue, buffer, array)
-        return buffer
 
     def pinned(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
         """Return an uninitialised array that is copied to and from the device without a copy on the way.
@@ -264,11 +276,11 @@ class Device:
             array, _ = cl.enqueue_map_buffer(self._queue, buffer, access, 0, shape, dtype)
         return array
 
-    def downloaded(self, buffer: Any, array: Matrix) -> Matrix:
-        """Return `array`, which is C-ordered, with what `buffer` holds."""
+    def downloaded(self, buffer: Any, array: NDArray[Any], *, offset: int = 0) -> NDArray[Any]:
+        """Return `array`, which is C-ordered, with what `buffer` holds from byte `offset` on."""
         if array.size:
             with failures_named(f"reading from {self.name}"):
-                cl.enqueue_copy(self._queue, array, buffer)
+                cl.enqueue_copy(self._queue, array, buffer, src_offset=offset)
         return array
 
     def finish(self) -> None:

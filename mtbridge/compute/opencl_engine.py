@@ -28,7 +28,11 @@ from mtbridge.errors import DeviceError, InputError
 from mtbridge.matrix import DTYPES, Matrix
 
 if TYPE_CHECKING:
+    from mtbridge.compute.decay import Decay
     from mtbridge.compute.opencl import Device
+    from mtbridge.compute.pair_moments import PairMoments
+    from mtbridge.compute.sequence import MatrixSequence, Wanted
+    from mtbridge.compute.windows import Rolling
 
 SMALLEST_LIMIT = 1 << 20
 """Bytes: a device that cannot give buffers of this size has no memory for us; smaller ones do not help."""
@@ -293,6 +297,60 @@ class OpenCLEngine(Engine):
         if found is not None:
             return found
         return super().moments(self.download(X) if isinstance(X, DeviceMatrix) else X, dtype=dtype)
+
+    def pair_moments(self, X: Operand, *, dtype: np.dtype[Any] | None = None) -> PairMoments:
+        """Return the `PairMoments` of `X`; on the device where it has float64 and the buffers suffice."""
+        from mtbridge.compute.opencl_pairs import pair_moments
+        from mtbridge.compute.pair_moments import PairMoments
+
+        kind = np.dtype(dtype or X.dtype)
+        if self._device.fp64 and X.shape[0] * X.shape[1] >= max(self.centred_from, 1):
+            # where memory is short, products are taken in blocks
+            with suppress(MemoryError), self._settled():
+                # a column that misses something is found before anything is multiplied
+                complete = self._moments_on_device(X, kind)
+                if complete is not None:
+                    return PairMoments.of(complete)
+                if isinstance(X, DeviceMatrix):
+                    X = self.download(X)
+                found = pair_moments(
+                    self._device, self._launches, self.form_in_use(kind.name), X, kind, limit=self._limit
+                )
+                if found is not None:
+                    return found
+        return super().pair_moments(self.download(X) if isinstance(X, DeviceMatrix) else X, dtype=dtype)
+
+    def sequence(self, X: Matrix, plan: Rolling | Decay, wanted: Wanted) -> MatrixSequence:
+        """Open the matrices of the windows of `X`; on the device where it has float64."""
+        from mtbridge.compute.opencl_decay import OpenCLDecay
+        from mtbridge.compute.opencl_rolling import OpenCLRolling
+        from mtbridge.compute.windows import Rolling
+
+        if isinstance(X, DeviceMatrix):
+            X = self.download(X)
+        if not self._device.fp64 or not X.size:
+            return super().sequence(X, plan, wanted)
+        if isinstance(plan, Rolling):
+            return OpenCLRolling(self._device, X, plan, wanted, limit=self._limit, gpu=not self._packed)
+        return OpenCLDecay(self._device, X, plan, wanted, limit=self._limit, gpu=not self._packed)
+
+    def spearman(self, X: Matrix) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return Spearman's rank correlations and the counts, each pair ranked by a work-item of its own."""
+        from mtbridge.compute.opencl_ranks import spearman
+
+        if self._device.fp64 and X.size:
+            with suppress(MemoryError), self._settled():
+                return spearman(self._device, X, limit=self._limit, packed=self._packed, gram=self.gram)
+        return super().spearman(X)
+
+    def kendall(self, X: Matrix) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return Kendall's tau-b and the counts, each pair of columns by a work-item of its own."""
+        from mtbridge.compute.opencl_kendall import kendall
+
+        if self._device.fp64 and X.size:
+            with suppress(MemoryError), self._settled():
+                return kendall(self._device, X, limit=self._limit, packed=self._packed)
+        return super().kendall(X)
 
     def _moments_on_device(self, X: Operand, dtype: np.dtype[Any]) -> Moments | None:
         """The moments of `X`, or None where a column is not ordinary or a buffer would be too large."""

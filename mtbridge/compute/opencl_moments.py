@@ -44,6 +44,7 @@ class Uncentred:
     source_dtype : of the source
     dtype : in which products are taken
     form : of the products
+    missing : NaN is a missing value: no sum takes it, and it is packed as 0
     """
 
     source: Any
@@ -52,6 +53,7 @@ class Uncentred:
     source_dtype: np.dtype[Any]
     dtype: np.dtype[Any]
     form: Form
+    missing: bool = False
 
     @property
     def width(self) -> int:
@@ -72,6 +74,8 @@ class Uncentred:
         chunks = -(-rows // chunk)
         target, parts = device.result("columns", (3 * chunks, columns), SUM)
         defines = {"SOURCE_BITS": 8 * self.source_dtype.itemsize, "SUM_BITS": 8 * SUM.itemsize}
+        if self.missing:
+            defines["MISSING"] = 1
         if self.form.squares:
             file, local, across = "moments/columns_squares.cl", (SQUARE, self.form.squares), SQUARE
             defines |= {"SQUARE": SQUARE, "DOWN": self.form.squares}
@@ -148,6 +152,8 @@ class Centring:
             "SUM_BITS": 8 * SUM.itemsize,
             "PANEL": form.right,
         }
+        if raw.missing:
+            defines["MISSING"] = 1
         if form.squares:
             file, local, across = "moments/pack_centred_squares.cl", (SQUARE, form.squares), SQUARE
             defines |= {"SQUARE": SQUARE, "DOWN": form.squares}

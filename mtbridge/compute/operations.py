@@ -6,15 +6,18 @@ Each takes arrays and an engine, refuses what it cannot answer, and returns a `R
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mtbridge.compute.engine import Engine
 from mtbridge.compute.moments import Moments
+from mtbridge.compute.pair_moments import PairMoments
 from mtbridge.errors import InputError, OptionError, ShapeError
 from mtbridge.matrix import Matrix, Result, refuse_missing
+
+Missing: TypeAlias = Literal["pairwise", "drop", "error"]
 
 
 def multiply(A: Matrix, B: Matrix, *, engine: Engine) -> Result:
@@ -46,52 +49,91 @@ def covariance(
     ddof: int = 1,
     symbols: tuple[str, ...] | None = None,
     dtype: str | None = None,
+    missing: Missing = "pairwise",
+    min_periods: int = 1,
 ) -> Result:
     """Return the covariance matrix of the columns of `X`, shape (rows, columns).
 
     Products are taken and the matrix is returned in `dtype`, by default that of `X`; centring and sums are
-    in float64. NaN everywhere where ``rows <= ddof``; a column that holds inf makes its own row and column
-    NaN.
+    in float64. The result's `counts` are the rows of each pair.
+
+    Parameters
+    ----------
+    ddof : the divisor is the rows of the pair - ddof; NaN where that is not positive
+    missing : "pairwise", each pair on the rows that both of its columns have; "drop", on those that all
+        columns have; "error", NaN is refused
+    min_periods : rows that a pair needs, else it is NaN
+
+    An inf makes the pairs NaN that have its row in common, and no other.
 
     Raises
     ------
     MissingValueError
-        If `X` holds NaN.
+        If `X` holds NaN and `missing` is "error".
     OptionError
-        If `ddof` is not a whole number of 0 or more.
+        If `ddof` or `min_periods` is not a whole number of 0 or more, or `missing` another word.
     InputError
         If a covariance is past the range of float32 and that is the dtype.
     """
     kind = np.dtype(dtype) if dtype else X.dtype
-    if isinstance(ddof, bool) or not isinstance(ddof, int | np.integer) or ddof < 0:
-        raise OptionError(f"ddof is {ddof!r}; it must be a whole number of 0 or more (1 is usual).")
+    refuse_count("ddof", ddof)
+    refuse_count("min_periods", min_periods)
     refuse_symbols(X, symbols)
     start = time.perf_counter()
-    matrix = complete_moments(X, engine, kind, symbols).covariance(ddof)
+    moments = pairs_of(X, engine, kind, missing, symbols)
+    matrix = moments.covariance(ddof, min_periods)
     if kind == np.float32 and np.nanmax(np.abs(matrix), initial=0.0) > np.finfo(np.float32).max:
         raise InputError("a covariance is past the range of float32; use float64.")
     matrix = matrix.astype(kind, copy=False)
-    return finished(matrix, start, engine, rows=len(X), symbols=symbols, counted=True)
+    return finished(matrix, start, engine, rows=len(X), symbols=symbols, counts=moments.n)
 
 
 def correlation(
-    X: Matrix, *, engine: Engine, symbols: tuple[str, ...] | None = None, dtype: str | None = None
+    X: Matrix,
+    *,
+    engine: Engine,
+    symbols: tuple[str, ...] | None = None,
+    dtype: str | None = None,
+    missing: Missing = "pairwise",
+    min_periods: int = 1,
 ) -> Result:
-    """Return the correlation matrix of the columns of `X`, shape (rows, columns); `dtype` as in `covariance`.
+    """Return the correlation matrix of the columns of `X`; parameters and errors as for `covariance`.
 
-    Never outside [-1, 1], the diagonal exactly 1; NaN for a column that never changes or holds inf.
-
-    Raises
-    ------
-    MissingValueError
-        If `X` holds NaN.
+    Never outside [-1, 1], the diagonal exactly 1; means and variances are of the pair's own rows. NaN where
+    one side never changes on them.
     """
     kind = np.dtype(dtype) if dtype else X.dtype
+    refuse_count("min_periods", min_periods)
     refuse_symbols(X, symbols)
     start = time.perf_counter()
-    matrix = complete_moments(X, engine, kind, symbols).correlation()
-    matrix = matrix.astype(kind, copy=False)
-    return finished(matrix, start, engine, rows=len(X), symbols=symbols, counted=True)
+    moments = pairs_of(X, engine, kind, missing, symbols)
+    matrix = moments.correlation(min_periods).astype(kind, copy=False)
+    return finished(matrix, start, engine, rows=len(X), symbols=symbols, counts=moments.n)
+
+
+def pairs_of(
+    X: Matrix, engine: Engine, dtype: np.dtype[Any], missing: Missing, symbols: tuple[str, ...] | None
+) -> PairMoments:
+    """Return the moments of the pairs of columns of `X`, with missing values taken as `missing` says."""
+    if missing == "pairwise":
+        return engine.pair_moments(X, dtype=dtype)
+    if missing == "drop":
+        X = complete_rows(X)
+    elif missing != "error":
+        raise OptionError(f"missing is {missing!r}; it can be 'pairwise', 'drop' or 'error'.")
+    return PairMoments.of(complete_moments(X, engine, dtype, symbols))
+
+
+def complete_rows(X: Matrix) -> Matrix:
+    """Return the rows of `X` in which nothing is missing."""
+    complete = ~np.isnan(X).any(axis=1)
+    return X if complete.all() else X[complete]
+
+
+def refuse_count(name: str, count: Any) -> None:
+    """Refuse what is no whole number of 0 or more."""
+    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 0:
+        raise OptionError(f"{name} is {count!r}; it must be a whole number of 0 or more (1 is usual).")
 
 
 def refuse_symbols(X: Matrix, symbols: tuple[str, ...] | None) -> None:
@@ -116,13 +158,12 @@ def finished(
     *,
     rows: int,
     symbols: tuple[str, ...] | None = None,
-    counted: bool = False,
+    counts: NDArray[np.int64] | None = None,
 ) -> Result:
-    counts: NDArray[np.int64] | None = np.full(matrix.shape, rows, np.int64) if counted else None
     return Result(
         matrix=matrix,
         symbols=symbols,
-        counts=counts,
+        counts=None if counts is None else np.ascontiguousarray(counts),
         rows=rows,
         engine=engine.used.name,
         device=engine.used.device,

@@ -11,15 +11,22 @@ from __future__ import annotations
 import os
 import platform
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mtbridge.compute.engine import Engine
 from mtbridge.compute.host import mirrored
 from mtbridge.matrix import DTYPES, Matrix
+
+if TYPE_CHECKING:
+    from mtbridge.compute.decay import Decay
+    from mtbridge.compute.pair_moments import PairMoments
+    from mtbridge.compute.sequence import MatrixSequence, Wanted
+    from mtbridge.compute.windows import Rolling
 
 # the compiled loops take no other arrays
 WRITEABLE: tuple[Literal["C", "W"], ...] = ("C", "W")
@@ -29,6 +36,7 @@ NUMBA_VECTORS = ("NUMBA_LOOP_VECTORIZE", "NUMBA_SLP_VECTORIZE")
 COMPILING = threading.Lock()
 
 Loop = Callable[[Matrix, Matrix, Matrix], None]
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def multiply_loop(A: Matrix, B: Matrix, C: Matrix) -> None:
@@ -56,6 +64,44 @@ class SerialEngine(Engine):
         self.multiply_loop, self.gram_loop, self.compiled = compiled_loops()
         how = "numba, not vectorised" if self.compiled else "plain Python"
         self.device = f"{platform.processor() or platform.machine() or 'host'}, one thread, {how}"
+
+    def pair_moments(self, X: Matrix, *, dtype: np.dtype[Any] | None = None) -> PairMoments:
+        from mtbridge.compute.masked import holds_missing
+        from mtbridge.compute.pair_moments import PairMoments
+        from mtbridge.compute.serial_pairs import serial_pair_moments
+
+        return serial_pair_moments(X, X) if holds_missing(X) else PairMoments.of(self.moments(X, dtype=dtype))
+
+    def lagged_moments(
+        self, X: Matrix, lags: Sequence[int], *, dtype: np.dtype[Any] | None = None
+    ) -> list[PairMoments]:
+        from mtbridge.compute.serial_pairs import serial_pair_moments
+
+        return [
+            serial_pair_moments(X[: max(len(X) - lag, 0)], X[lag:])
+            if lag
+            else self.pair_moments(X, dtype=dtype)
+            for lag in lags
+        ]
+
+    def sequence(self, X: Matrix, plan: Rolling | Decay, wanted: Wanted) -> MatrixSequence:
+        from mtbridge.compute.serial_decay import SerialDecay
+        from mtbridge.compute.serial_rolling import SerialRolling
+        from mtbridge.compute.windows import Rolling
+
+        if isinstance(plan, Rolling):
+            return SerialRolling(X, plan, wanted)
+        return SerialDecay(X, plan, wanted)
+
+    def spearman(self, X: Matrix) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        from mtbridge.compute.serial_ranks import serial_spearman
+
+        return serial_spearman(X)
+
+    def kendall(self, X: Matrix) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        from mtbridge.compute.serial_ranks import serial_kendall
+
+        return serial_kendall(X)
 
     def _product(self, A: Matrix, B: Matrix) -> Matrix:
         C = np.zeros((A.shape[0], B.shape[1]), A.dtype)
@@ -87,19 +133,26 @@ def compiled(loop: Loop, dtypes: tuple[str, ...] = DTYPES, *, vectorised: bool =
 
     `vectorised` lets the compiler use vectors, which no MQL5 loop does.
     """
+    signatures = [f"void({', '.join([f'{dtype}[:, ::1]'] * 3)})" for dtype in dtypes]
+    return compiled_as(loop, signatures, vectorised=vectorised)
+
+
+def compiled_as(
+    function: Function, signatures: Sequence[str], *, vectorised: bool = False
+) -> Function | None:
+    """Return `function` compiled by numba for these signatures in its notation, as `compiled` does a loop."""
     try:
         import numba
         from numba.core import config
     except ImportError:
         return None
-    signatures = [(getattr(numba.types, dtype)[:, ::1],) * 3 for dtype in dtypes]
     with COMPILING:
         before = {name: os.environ.get(name) for name in NUMBA_VECTORS}
         try:
             # numba reads its settings from the environment again when it compiles
             os.environ.update(dict.fromkeys(NUMBA_VECTORS, str(int(vectorised))))
             config.reload_config()  # type: ignore[no-untyped-call]
-            fast: Loop = numba.njit(signatures, nogil=True, error_model="numpy")(loop)
+            fast: Any = numba.njit(list(signatures), nogil=True, error_model="numpy")(function)
         finally:
             for name, value in before.items():
                 if value is None:
@@ -107,4 +160,4 @@ def compiled(loop: Loop, dtypes: tuple[str, ...] = DTYPES, *, vectorised: bool =
                 else:
                     os.environ[name] = value
             config.reload_config()  # type: ignore[no-untyped-call]
-    return fast
+    return cast(Function, fast)

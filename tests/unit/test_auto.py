@@ -92,6 +92,18 @@ def test_a_small_call_is_numpys_at_once_whatever_was_measured(verdict: Verdict) 
         assert operations.gram(LARGE, engine=engine).engine == "opencl"
 
 
+def test_missing_values_go_to_the_device_unless_they_are_few_and_complete_data_where_they_are_faster(
+    verdict: Verdict,
+) -> None:
+    with AutoEngine(calibration=NUMPY_WINS) as engine:
+        for X, name in ((LARGE, "numpy"), (np.where(LARGE > 2, np.nan, LARGE), "opencl")):
+            found = operations.covariance(X, engine=engine)
+            assert (found.engine, engine.used.name) == (name, name)
+        small = np.where(LARGE > 2, np.nan, LARGE)[:20, :20]
+        assert operations.covariance(small, engine=engine).engine == "numpy"
+        assert "too small" in engine.why
+
+
 def test_small_calls_neither_open_a_device_nor_measure(
     verdict: Verdict, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

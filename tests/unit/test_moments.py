@@ -229,13 +229,14 @@ def test_a_column_of_nothing_but_inf_is_nan_and_not_a_constant(engine: Engine) -
     assert found[1, 1] == pytest.approx(7 / 3)
 
 
-def test_nan_is_refused_with_the_name_of_its_column(engine: Engine) -> None:
+def test_nan_is_refused_with_the_name_of_its_column_if_asked_for(engine: Engine) -> None:
     X = np.ones((4, 3))
     X[2, 1] = X[3, 2] = np.nan
+    symbols = ("EURUSD", "GBPUSD", "XAUUSD")
     with pytest.raises(MissingValueError, match=r"2 missing values.*column GBPUSD"):
-        operations.covariance(X, engine=engine, symbols=("EURUSD", "GBPUSD", "XAUUSD"))
+        operations.covariance(X, engine=engine, symbols=symbols, missing="error")
     with pytest.raises(MissingValueError, match="column number 1"):
-        operations.correlation(X, engine=engine)
+        operations.correlation(X, engine=engine, missing="error")
 
 
 def test_a_negative_ddof_is_refused(engine: Engine) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mtbridge.compute import Engine, engine, forms, operations, slices
+from mtbridge.compute import Engine, engine, forms, masked, operations, slices
 from mtbridge.compute.centre import centre, ordinary_centre
 from mtbridge.compute.devices import Verdict
 from mtbridge.compute.moments import without_residue
@@ -203,11 +203,13 @@ def test_complete_data_are_not_read_once_more_for_nan(
 ) -> None:
     X = prices(50, 3, "float64")
     monkeypatch.setattr(operations, "refuse_missing", None)
+    monkeypatch.setattr(masked, "holds_missing", None)
     operations.covariance(X, engine=device_engine)
+    operations.covariance(X, engine=device_engine, missing="error")
     monkeypatch.undo()
     X[7, 1] = np.nan
     with pytest.raises(MissingValueError, match="1 missing values, the first in column B"):
-        operations.covariance(X, engine=device_engine, symbols=("A", "B", "C"))
+        operations.covariance(X, engine=device_engine, symbols=("A", "B", "C"), missing="error")
 
 
 def test_a_device_without_float64_centres_on_the_host(
