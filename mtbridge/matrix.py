@@ -5,6 +5,8 @@ Matrices are (rows, columns) = (bars, symbols), oldest bar first.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -16,23 +18,32 @@ from mtbridge.errors import InputError, MissingValueError, OptionError, ShapeErr
 Matrix: TypeAlias = NDArray[np.floating[Any]]
 """A float32 or float64 array of two dimensions, C or Fortran order."""
 
+Effective: TypeAlias = float | NDArray[np.float64] | None
+"""Rows that count: of one matrix, or of each window."""
+
 DTYPES = ("float32", "float64")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Result:
-    """A matrix with what was decided on the way to it.
+    """A matrix, or one for each window or lag, with what was decided on the way to it.
 
     Attributes
     ----------
     matrix : float array of shape (symbols, symbols), or (rows, columns) for a product
+        Of windows and lags, of shape (windows, ...); of a reducer, what is kept of each window.
     symbols : names of the columns, or None where the input had none
-    counts : int64 array of shape (symbols, symbols), or None for a product
+    counts : int64 array of the shape of `matrix`, or None for a product and for windows
         Rows that went into each element.
     rows : rows of the input
     engine : "opencl", "numpy" or "serial"; "auto" if a worker did it that chooses by the request
     device : the device's own name
     seconds : from array to array, copies included
+    effective : what `effective_rows` says where it is not the smallest of `counts`, or a function that tells
+    packed : `matrix` holds the upper triangles only, row by row
+    notes : sentences about what the answer cannot show by itself
+    pairs : int32 array of shape (windows, k, 2), the columns of each of the largest pairs, -1 where there are
+        fewer; None for all else
     """
 
     matrix: Matrix
@@ -42,10 +53,101 @@ class Result:
     engine: str
     device: str
     seconds: float
+    effective: Effective | Callable[[], Effective] = None
+    packed: bool = False
+    notes: tuple[str, ...] = ()
+    pairs: NDArray[np.int32] | None = None
 
     def __repr__(self) -> str:
         shape = "x".join(map(str, self.matrix.shape))
         return f"Result({shape} {self.matrix.dtype}, {self.engine} on {self.device}, {self.seconds:.4f} s)"
+
+    @property
+    def effective_rows(self) -> Effective:
+        """How many equally weighted rows say as much: the rows themselves where the data are complete.
+
+        The smallest count of a pair where values are missing; with weights Kish's ``sum(w)**2 / sum(w**2)``;
+        an array of one a window; None for windows over missing values, whose pairs are not counted.
+        """
+        found = self.effective() if callable(self.effective) else self.effective
+        if found is not None or self.counts is None:
+            return found
+        return float(self.counts.min()) if self.counts.size else 0.0
+
+    @property
+    def smallest_eigenvalue(self) -> float | NDArray[np.float64]:
+        """The smallest eigenvalue; an array of one a window. Below 0 the matrix is no covariance of any data.
+
+        Computed when it is asked for; NaN where the matrix holds NaN or inf.
+
+        Raises
+        ------
+        ShapeError
+            If the matrix is not symmetric: a product, a beta, a lag.
+        """
+        return _plain(_eigenvalues(self.matrix, self.packed)[..., 0])
+
+    @property
+    def condition_number(self) -> float | NDArray[np.float64]:
+        """The largest eigenvalue over the smallest, by absolute value; inf where one is 0.
+
+        As `smallest_eigenvalue`. Past about 1e15 it says no more than that the matrix is singular.
+        """
+        sizes = np.abs(_eigenvalues(self.matrix, self.packed))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return _plain(sizes.max(axis=-1) / sizes.min(axis=-1))
+
+
+def triangle_side(length: int) -> int:
+    """Return the side of the square matrix whose upper triangle has `length` elements."""
+    side = (math.isqrt(8 * length + 1) - 1) // 2
+    if side * (side + 1) // 2 != length:
+        raise ShapeError(f"{length} elements are no upper triangle.")
+    return side
+
+
+def unpacked(triangles: Matrix) -> Matrix:
+    """Return the symmetric matrices of `triangles`, of shape (..., elements)."""
+    side = triangle_side(triangles.shape[-1])
+    rows, columns = np.triu_indices(side)
+    square = np.empty((*triangles.shape[:-1], side, side), triangles.dtype)
+    square[..., rows, columns] = triangles
+    square[..., columns, rows] = triangles
+    return square
+
+
+EIGEN_BYTES = 1 << 24
+"""So much of a stack of matrices is looked at a time."""
+
+
+def _eigenvalues(matrix: Matrix, packed: bool) -> NDArray[np.float64]:
+    """The eigenvalues of symmetric matrices in rising order, NaN where one holds NaN or inf."""
+    single = matrix[np.newaxis] if matrix.ndim == (1 if packed else 2) else matrix
+    if single.ndim != (2 if packed else 3) or not (packed or single.shape[-1] == single.shape[-2]):
+        raise ShapeError("eigenvalues are of whole square matrices, and this result has none.")
+    side = triangle_side(single.shape[-1]) if packed else single.shape[-1]
+    if side == 0:
+        raise ShapeError("a matrix of no columns has no eigenvalues.")
+    found = np.full((len(single), side), np.nan)
+    block = max(1, EIGEN_BYTES // (8 * side * side))
+    for first in range(0, len(single), block):
+        part = single[first : first + block]
+        part = (unpacked(part) if packed else part).astype(np.float64, copy=False)
+        if not np.array_equal(part, part.swapaxes(-1, -2), equal_nan=True):
+            raise ShapeError("the matrix is not symmetric, so it has no eigenvalues to judge it by.")
+        whole = np.isfinite(part).all(axis=(-1, -2))
+        if whole.any():
+            # a power of two keeps products of tiny or huge elements inside the range
+            _, exponent = np.frexp(np.abs(part[whole]).max(axis=(-1, -2)))
+            scaled = np.ldexp(part[whole], -exponent[:, np.newaxis, np.newaxis])
+            found[first : first + block][whole] = np.ldexp(
+                np.linalg.eigvalsh(scaled), exponent[:, np.newaxis]
+            )
+    return found if single is matrix else found[0]
+
+
+def _plain(values: NDArray[np.float64]) -> float | NDArray[np.float64]:
+    return values if values.ndim else float(values)
 
 
 def as_matrix(data: Any, *, name: str = "data", dtype: str | None = None) -> Matrix:

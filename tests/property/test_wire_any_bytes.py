@@ -71,7 +71,7 @@ def test_any_bytes_after_the_magic_are_a_message_or_refused(rest: bytes, others:
 def heads(draw: st.DrawFn) -> bytes:
     """A head whose sizes agree with themselves and whose other fields are anything."""
     count = draw(st.integers(0, 4))
-    small = {"min_value": 0, "max_value": 6}
+    small = {"min_value": 0, "max_value": 10}
     head = struct.pack(
         "<IHHHHIQQQIHHHH12x",
         0x3142544D,
@@ -90,7 +90,7 @@ def heads(draw: st.DrawFn) -> bytes:
     for _ in range(count):
         head += struct.pack(
             "<HHBB2x5Q",
-            draw(st.integers(0, 12)),
+            draw(st.integers(0, 13)),
             draw(st.integers(0, 5)),
             draw(st.integers(0, 5)),
             draw(st.integers(0, 2)),

@@ -71,14 +71,14 @@ def test_arrow_columns_count_as_numbers(engine: Engine) -> None:
 def test_na_in_a_nullable_column_is_refused_by_its_name(kind: str) -> None:
     frame = pd.DataFrame({"EURUSD": [1.0, 2.0, 3.0], "GBPUSD": pd.array([1, None, 3], dtype=kind)})
     with pytest.raises(MissingValueError, match=r"1 missing values.*GBPUSD"):
-        mtbridge.covariance(frame, engine="numpy")
+        mtbridge.covariance(frame, engine="numpy", missing="error")
 
 
-def test_nan_in_a_frame_is_refused_by_the_name_of_its_column(frame: pd.DataFrame) -> None:
+def test_nan_in_a_frame_is_refused_by_the_name_of_its_column_if_that_is_wanted(frame: pd.DataFrame) -> None:
     frame.iloc[7, 2] = np.nan
     for function in (mtbridge.covariance, mtbridge.correlation):
         with pytest.raises(MissingValueError, match="XAUUSD"):
-            function(frame, engine="numpy")
+            function(frame, engine="numpy", missing="error")
 
 
 @pytest.mark.parametrize(
