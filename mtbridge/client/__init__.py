@@ -3,11 +3,13 @@
     with Client() as client:
         matrix = client.correlation(closes)
 
-`client` has the calls, `connection` the socket under them.
+`client` has the calls of one matrix, `windows` those of many, `calls` what all of them do, `connection` the
+socket under them.
 """
 
 from __future__ import annotations
 
-from mtbridge.client.client import Client, Ping
+from mtbridge.client.calls import Ping
+from mtbridge.client.client import Client
 
 __all__ = ["Client", "Ping"]

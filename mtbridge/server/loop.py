@@ -292,8 +292,10 @@ class Loop:
 
 
 def _form(message: Message) -> Hashable:
-    """Return what decides how long a request takes: operation, types, orders and shapes."""
+    """Return what decides how long a request takes: operation, options, types, orders and shapes."""
     return (
         message.head.operation,
+        # not the options themselves, which may be long, and are kept for as long as the worker runs
+        hash(message.options),
         *((array.data.shape, array.data.dtype.char, array.data.strides) for array in message.arrays),
     )

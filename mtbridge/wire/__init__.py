@@ -21,7 +21,20 @@ from mtbridge.wire.descriptor import ArrayHead
 from mtbridge.wire.head import Head, peek
 from mtbridge.wire.limits import Limits, readable_bytes
 from mtbridge.wire.message import Array, Buffer, Message, array_head, decode, encode, error, request, result
-from mtbridge.wire.options import CovarianceOptions, NoOptions, decode_options, encode_options
+from mtbridge.wire.options import (
+    CorrelationOptions,
+    CovarianceOptions,
+    EwmOptions,
+    ExpandingOptions,
+    LaggedOptions,
+    MovingOptions,
+    NoOptions,
+    Options,
+    RollingOptions,
+    decode_options,
+    encode_options,
+    make_options,
+)
 
 __all__ = [
     "DEFAULT_ENDPOINT",
@@ -31,15 +44,22 @@ __all__ = [
     "Array",
     "ArrayHead",
     "Buffer",
+    "CorrelationOptions",
     "CovarianceOptions",
     "DType",
+    "EwmOptions",
+    "ExpandingOptions",
     "Head",
     "Kind",
+    "LaggedOptions",
     "Limits",
     "Message",
+    "MovingOptions",
     "NoOptions",
     "Operation",
+    "Options",
     "Role",
+    "RollingOptions",
     "Status",
     "array_head",
     "decode",
@@ -47,6 +67,7 @@ __all__ = [
     "encode",
     "encode_options",
     "error",
+    "make_options",
     "peek",
     "readable_bytes",
     "request",

@@ -68,6 +68,10 @@ class Operation(IntEnum):
     GRAM = 3
     COVARIANCE = 4
     CORRELATION = 5
+    ROLLING = 6
+    EXPANDING = 7
+    EWM = 8
+    LAGGED = 9
 
 
 class Status(IntEnum):
@@ -102,6 +106,7 @@ class Role(IntEnum):
     COUNTS = 9
     SCALARS = 10
     NAMES = 11
+    INDICES = 12
 
 
 class DType(IntEnum):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 from mtbridge.errors import OptionError, ProtocolError
@@ -50,20 +52,28 @@ class Limits:
                     f"The limit {field.name} is {value!r}; it must be a whole number of at least 1."
                 )
 
-    def check_result(self, rows: int, columns: int, item_bytes: int) -> None:
-        """Refuse an answer of `rows` x `columns` elements that would not fit one frame.
+    def check_result(
+        self, shape: Sequence[int], item_bytes: int, *, mend: str = "send fewer columns at a time"
+    ) -> None:
+        """Refuse an answer of this shape that would not fit one frame.
 
         Asked before anything is computed: a request of a few megabytes can have an answer of many gigabytes.
+
+        Parameters
+        ----------
+        shape : of the answer; Python's integers, so that no product of them overflows
+        item_bytes : of one element
+        mend : what to do instead
 
         Raises
         ------
         ProtocolError
             With status too_large.
         """
-        size = rows * columns * item_bytes
+        size = math.prod(shape) * item_bytes
         if size > self.frame_bytes:
             raise ProtocolError(
-                f"The result of {rows}x{columns} elements would take {readable_bytes(size)}, but a frame "
-                f"may have {readable_bytes(self.frame_bytes)}; send fewer columns at a time.",
+                f"The result of {'x'.join(map(str, shape))} elements would take {readable_bytes(size)}, "
+                f"but a frame may have {readable_bytes(self.frame_bytes)}; {mend}.",
                 Status.TOO_LARGE,
             )

@@ -15,64 +15,24 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from command_line import Run, refused
 from typer.testing import CliRunner
 
-from mtbridge.cli import app, main
+from mtbridge.cli import app
 from mtbridge.compute.devices import Verdict
 
 COMMANDS = [
-    "covariance", "correlation", "multiply", "sample", "download", "demo", "devices", "tune", "serve", "ping",
-    "bench gram", "bench multiply", "bench covariance", "bench bridge", "bench ladder", "bench memory",
-    "kernels list", "kernels show",
+    "covariance", "correlation", "lagged", "rolling", "expanding", "ewm", "multiply", "sample", "download",
+    "demo", "devices", "tune", "serve", "ping", "bench gram", "bench multiply", "bench covariance",
+    "bench stats", "bench bridge", "bench ladder", "bench memory", "kernels list", "kernels show",
 ]  # fmt: skip
 # their examples measure for a minute; other tests run them with less
-MEASURED = ["bench gram", "bench multiply", "bench covariance"]
+MEASURED = ["bench gram", "bench multiply", "bench covariance", "bench stats"]
 ENGINES = ["opencl", "numpy", "serial"]
 ROW_KEYS = {
     "case", "dtype", "contender", "device", "threads",
     "median_s", "spread_s", "gflops", "error", "note", "versus",
 }  # fmt: skip
-
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run a command line in this process, in an empty folder; return exit code, stdout and stderr."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("MTBRIDGE_DEVICE", raising=False)
-
-    def called(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["mtbridge", *arguments])
-        capsys.readouterr()
-        code = 0
-        try:
-            main()
-        except SystemExit as end:
-            code = end.code if isinstance(end.code, int) else int(end.code is not None)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return called
-
-
-@pytest.fixture
-def prices(tmp_path: Path, run: Run) -> Path:
-    assert run("sample", "--columns", "5", "--rows", "200", "-o", "prices.csv")[0] == 0
-    return tmp_path / "prices.csv"
-
-
-def refused(outcome: tuple[int, str, str], *words: str) -> None:
-    """One sentence on stderr that has `words`, nothing on stdout, exit code 1."""
-    code, out, err = outcome
-    assert "Traceback" not in err
-    assert code == 1, (out, err)
-    assert out == ""
-    lines = [line for line in err.splitlines() if line.startswith("mtbridge: ")]
-    assert len(lines) == 1, err
-    assert err.splitlines()[-1] == lines[0], "the sentence is the last thing said, on one line"
-    for word in words:
-        assert word in lines[0], lines[0]
 
 
 # Help

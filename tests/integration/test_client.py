@@ -152,11 +152,11 @@ def test_a_refusal_carries_the_status_and_the_sentence_of_the_worker(client: Cli
     holed = pd.DataFrame(np.where(X > 2, np.nan, X), columns=SYMBOLS)
     holed.iloc[0, 3] = np.nan
     with pytest.raises(RemoteError, match="missing") as caught:
-        client.correlation(holed[["Золото"]])
+        client.correlation(holed[["Золото"]], missing="error")
     assert caught.value.status == Status.BAD_VALUE
     assert "Золото" in str(caught.value)
-    with pytest.raises(RemoteError) as caught:
-        client.covariance(X, ddof=-1)
+    with pytest.raises(RemoteError, match="lags is 60 but there are 60 rows") as caught:
+        client.lagged(X, 60)
     assert caught.value.status == Status.BAD_OPTIONS
     client.ping()
 
@@ -169,6 +169,7 @@ def test_a_refusal_carries_the_status_and_the_sentence_of_the_worker(client: Cli
         (lambda client: client.gram([["a"]]), "convert them to numbers"),
         (lambda client: client.covariance(X, ddof=1.5), "whole number"),
         (lambda client: client.covariance(X, ddof=True), "whole number"),
+        (lambda client: client.covariance(X, ddof=-1), "whole number of 0 or more"),
         (lambda client: client.covariance(X, symbols=["a"]), "1 symbols for 7 columns"),
         (lambda client: client.covariance(X, symbols=["a\nb", *SYMBOLS[1:]]), "one line"),
         (lambda client: client.covariance(X, symbols=["", *SYMBOLS[1:]]), "not empty"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -138,6 +139,97 @@ def test_options_nested_without_end_are_bad_options(worker: WorkerProcess) -> No
         for options in (b"[" * 60_000, b'{"ddof":' * 8_000, b'{"ddof":[' * 7_000):
             peer.ask(Operation.COVARIANCE, 4, data(3, 2), options=options)
             assert peer.receive().head.status == Status.BAD_OPTIONS
+
+
+HUGE = b"9" * 5000
+WINDOWS = {
+    "a window past int64": (Operation.ROLLING, b'{"window":9223372036854775808}', Status.BAD_OPTIONS),
+    "a window of 5000 digits": (Operation.ROLLING, b'{"window":' + HUGE + b"}", Status.BAD_OPTIONS),
+    "a window below 0": (Operation.ROLLING, b'{"window":-1}', Status.BAD_OPTIONS),
+    "a window that is no number": (Operation.ROLLING, b'{"window":NaN}', Status.BAD_OPTIONS),
+    "a window past all numbers": (Operation.ROLLING, b'{"window":1e999}', Status.BAD_OPTIONS),
+    "a span of time past int64": (Operation.ROLLING, b'{"span_ms":9223372036854775808}', Status.BAD_OPTIONS),
+    "an infinite half-life": (Operation.EWM, b'{"halflife":Infinity}', Status.BAD_OPTIONS),
+    "a half-life past all numbers": (Operation.EWM, b'{"halflife":1e999}', Status.BAD_OPTIONS),
+    "an alpha that is no number": (Operation.EWM, b'{"alpha":NaN}', Status.BAD_OPTIONS),
+    "very many pairs": (
+        Operation.ROLLING,
+        b'{"window":2,"reduce":"pairs","pairs":[' + b"[0,1]," * 10_000 + b"[0,1]]}",
+        Status.BAD_OPTIONS,
+    ),
+    "very many pairs past the frame": (
+        Operation.ROLLING,
+        b'{"window":2,"reduce":"pairs","pairs":[' + b"[0,1]," * 20_000 + b"[0,1]]}",
+        Status.TOO_LARGE,
+    ),
+    "pairs nested without end": (
+        Operation.ROLLING,
+        b'{"window":2,"reduce":"pairs","pairs":' + b"[" * 60_000,
+        Status.BAD_OPTIONS,
+    ),
+    "a pair past all columns": (
+        Operation.EWM,
+        b'{"span":2,"reduce":"pairs","pairs":[[0,2147483647]]}',
+        Status.BAD_OPTIONS,
+    ),
+    "a top past all pairs": (
+        Operation.EXPANDING,
+        b'{"reduce":"top","top":2147483647}',
+        Status.BAD_OPTIONS,
+    ),
+    "very many lags": (Operation.LAGGED, b'{"lags":2147483647}', Status.BAD_OPTIONS),
+    "more lags than rows": (Operation.LAGGED, b'{"lags":4096}', Status.BAD_OPTIONS),
+    "windows past a frame": (Operation.ROLLING, b'{"window":2147483647}', Status.TOO_LARGE),
+    "expanding past a frame": (Operation.EXPANDING, b"", Status.TOO_LARGE),
+    "fading past a frame": (Operation.EWM, b'{"span":1e308}', Status.TOO_LARGE),
+    "lags past a frame": (Operation.LAGGED, b'{"lags":999}', Status.TOO_LARGE),
+}
+
+
+@pytest.mark.parametrize("case", WINDOWS.values(), ids=[name.replace(" ", "-") for name in WINDOWS])
+def test_what_windows_and_lags_cannot_be_is_refused_at_once(worker: WorkerProcess, case: Any) -> None:
+    operation, options, status = case
+    with Peer(worker.endpoint) as peer:
+        start = time.monotonic()
+        peer.ask(operation, 6, data(2000, 10), options=options)
+        reply = peer.receive()
+        assert time.monotonic() - start < 2
+    assert reply.head.kind is Kind.ERROR
+    assert (Status(reply.head.status), len(reply.text) <= 600) == (status, True), reply.text
+    if status is Status.TOO_LARGE and operation is not Operation.LAGGED and len(options) < 99:
+        assert "use last, reduce, packed" in reply.text
+
+
+def test_hostile_numbers_make_answers_and_no_failures(worker: WorkerProcess) -> None:
+    chance = np.random.default_rng(5)
+    values = np.array([np.nan, np.inf, -np.inf, 1.7e308, -1.7e308, 5e-324, 1e-170, 1e200, 0.0, 1.0, 1.0])
+    with Peer(worker.endpoint) as peer:
+        for number, (operation, options) in enumerate(
+            [
+                (Operation.ROLLING, b'{"window":7,"min_periods":1}'),
+                (
+                    Operation.ROLLING,
+                    b'{"window":7,"min_periods":1,"statistic":"correlation","dtype":"float32"}',
+                ),
+                (Operation.ROLLING, b'{"window":7,"min_periods":1,"statistic":"beta","column":0}'),
+                (Operation.ROLLING, b'{"window":7,"reduce":"eigenvalue"}'),
+                (Operation.ROLLING, b'{"window":7,"reduce":"top","top":3,"min_periods":2}'),
+                (Operation.EXPANDING, b'{"reduce":"mean"}'),
+                (Operation.EWM, b'{"alpha":1e-300}'),
+                (Operation.EWM, b'{"alpha":1,"adjust":false}'),
+                (Operation.EWM, b'{"com":0.5,"ignore_na":true,"reduce":"mean","statistic":"correlation"}'),
+                (Operation.LAGGED, b'{"lags":5,"statistic":"correlation"}'),
+                (Operation.CORRELATION, b'{"method":"spearman","scalars":true}'),
+                (Operation.CORRELATION, b'{"method":"kendall"}'),
+                (Operation.COVARIANCE, b'{"scalars":true}'),
+            ]
+        ):
+            for dtype in ("float64", "float32"):
+                with np.errstate(over="ignore"):
+                    X = chance.choice(values, (60, 5)).astype(dtype)
+                peer.ask(operation, number, Array(Role.DATA, X), options=options)
+                reply = peer.receive()
+                assert reply.head.kind is Kind.RESULT or reply.head.status == Status.BAD_VALUE, reply.text
 
 
 def test_a_client_that_never_reads_holds_nobody_up(worker: WorkerProcess) -> None:

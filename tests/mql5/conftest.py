@@ -17,7 +17,16 @@ from harness.programs import Run, Runner, Served, environment
 from harness.translator import TranslationError
 
 HERE = Path(__file__).parent
-PROGRAMS = ("Covariance", "Multiply", "Ladder", "CodecProbe", "ClientProbe", "TableProbe", "LadderProbe")
+PROGRAMS = (
+    "Covariance",
+    "RollingCorrelation",
+    "Multiply",
+    "Ladder",
+    "CodecProbe",
+    "ClientProbe",
+    "TableProbe",
+    "LadderProbe",
+)
 _BUILT = pytest.StashKey[dict[str, Path | Exception]]()
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from harness.programs import Runner, Served
 
@@ -111,9 +112,9 @@ def test_frames_of_megabytes_pass_whole(run: Runner, worker_port: int, model: st
 
 
 def test_the_workers_error_reply_is_shown_as_a_sentence(run: Runner, worker_port: int) -> None:
-    done = run("ClientProbe", InpPort=worker_port, InpActions="connect,nan,covariance")
-    assert done.line("nan:").startswith("error 10 status 5: The worker refused (status 5): ")
-    assert "missing values" in done.line("nan:")
+    done = run("ClientProbe", InpPort=worker_port, InpActions="connect,rolling,covariance", InpWindow=0)
+    assert done.line("rolling:").startswith("error 10 status 6: The worker refused (status 6): ")
+    assert "`$.window`" in done.line("rolling:")
     # a refusal is an answer: the connection goes on
     assert len(done.numbers("covariance")) == 9
 
@@ -259,18 +260,116 @@ def test_in_the_strategy_tester_the_terminal_computes_and_says_so(run: Runner, w
     assert "strategy tester has no sockets" in said
 
 
-def test_the_terminal_refuses_nan_as_the_worker_does(run: Runner, unused_port: int) -> None:
+def test_missing_values_are_left_out_pair_by_pair(run: Runner, worker_port: int) -> None:
+    holed = pd.DataFrame(data())
+    holed.iloc[1, 1] = np.nan
+    answer = run("ClientProbe", InpPort=worker_port, InpActions="connect,nan").numbers("nan")
+    np.testing.assert_allclose(answer, holed.cov().to_numpy().ravel(), rtol=1e-12)
+
+
+def test_the_terminal_alone_refuses_missing_values(run: Runner, unused_port: int) -> None:
     done = run("ClientProbe", InpPort=unused_port, InpActions="connect,nan", InpFallback=True)
-    assert (
-        done.line("nan:")
-        == "error 1 status 0: Row 1, column 1 is not a number: remove rows with missing values first."
+    sentence = (
+        "Row 1, column 1 is not a number, which only a worker leaves out: start one, or remove such rows"
     )
+    assert done.line("nan:").startswith(f"error 1 status 0: {sentence}")
 
 
 def test_a_refusal_of_the_worker_is_not_answered_by_the_terminal(run: Runner, worker_port: int) -> None:
     assert "error 10" in run(
-        "ClientProbe", InpPort=worker_port, InpActions="connect,nan", InpFallback=True
-    ).line("nan:")
+        "ClientProbe", InpPort=worker_port, InpActions="connect,badddof", InpFallback=True
+    ).line("badddof:")
+
+
+def moved(run: Runner, port: int, action: str, **settings: object) -> np.ndarray:
+    return run("ClientProbe", InpPort=port, InpActions=f"connect,{action}", **settings).numbers(action)
+
+
+BARS = pd.DataFrame(data())
+MOVING: dict[str, Callable[[], object]] = {
+    "rolling": lambda: BARS.rolling(5).cov(),
+    "rolling_biased": lambda: BARS.rolling(5).cov(ddof=0),
+    "rolling_few_correlation": lambda: BARS.rolling(5, min_periods=3).corr(),
+    "rolling_hole_correlation": lambda: (
+        BARS.mask((BARS.index.to_numpy() == 1)[:, None] & (np.arange(3) == 1)).rolling(5).corr()
+    ),
+    "rolling_last": lambda: BARS.tail(5).cov(),
+    "rolling_step": lambda: BARS.rolling(5).cov().unstack().iloc[::7],
+    "rolling_row_column": lambda: BARS.rolling(5).cov().xs(2, level=1),
+    "rolling_mean_correlation": lambda: (
+        BARS.rolling(5).corr().unstack()[[(0, 1), (0, 2), (1, 2)]].mean(axis=1)
+    ),
+    "rolling_eigenvalue": lambda: np.linalg.eigvalsh(
+        BARS.rolling(5).cov().to_numpy().reshape(-1, 3, 3)[4:]
+    ).max(axis=1),
+    "rolling_beta": lambda: BARS.rolling(5).cov().xs(0, level=1).div(BARS.rolling(5).var()[0], axis=0),
+    "rolling_variance": lambda: (BARS @ [0.5, 0.25, 0.0]).rolling(5).var(),
+    "expanding": lambda: BARS.expanding().cov(),
+    "ewm": lambda: BARS.ewm(span=7).cov(),
+    "ewm_biased": lambda: BARS.ewm(span=7).cov(bias=True),
+    "ewm_last_correlation": lambda: BARS.ewm(span=7).corr().tail(3),
+}
+
+
+@pytest.mark.parametrize("action", MOVING)
+def test_windows_agree_with_pandas(run: Runner, worker_port: int, action: str) -> None:
+    answer, wanted = moved(run, worker_port, action), np.ravel(np.asarray(MOVING[action]()))
+    if action == "rolling_eigenvalue":
+        assert np.isnan(answer[:4]).all()
+        answer = answer[4:]
+    np.testing.assert_allclose(answer, wanted, rtol=1e-9, atol=1e-12)
+
+
+def test_lags_agree_with_pandas(run: Runner, worker_port: int) -> None:
+    answer = moved(run, worker_port, "lagged_correlation", InpWindow=2).reshape(5, 3, 3)
+    for lag in range(-2, 3):
+        expected = [[BARS[i].shift(lag).corr(BARS[j]) for j in range(3)] for i in range(3)]
+        np.testing.assert_allclose(answer[2 + lag], expected, rtol=1e-9)
+
+
+def test_the_newest_matrix_comes_as_the_type_matrix(run: Runner, worker_port: int) -> None:
+    answer = moved(run, worker_port, "matrix_rolling")
+    np.testing.assert_allclose(answer, np.ravel(BARS.tail(5).corr()), rtol=1e-9)
+    answer = moved(run, worker_port, "matrix_ewm")
+    np.testing.assert_allclose(answer, np.ravel(BARS.ewm(span=7).cov().tail(3)), rtol=1e-9)
+
+
+def test_what_moves_needs_a_worker(run: Runner, unused_port: int) -> None:
+    done = run("ClientProbe", InpPort=unused_port, InpActions="connect,rolling,lagged", InpFallback=True)
+    assert "mtbridge serve" in done.line("rolling:")
+    assert done.line("lagged:").startswith("error ")
+
+
+@pytest.mark.parametrize(
+    ("action", "settings", "words"),
+    [
+        ("rolling_few", {"InpWindow": 2}, "error 10 status 6: "),
+        ("ewm", {"InpDecay": 0.5}, "error 10 status 6: "),
+        ("rolling_variance_wrong", {}, "error 1 status 0: 4 weights are no portfolio of 3 symbols"),
+        ("ewm", {"InpDecay": "nan"}, "error 1 status 0: The decay is not a number"),
+        ("lagged", {"InpWindow": -1}, "error 1 status 0: -1 lags are not possible"),
+        ("lagged", {"InpWindow": 40}, "error 10 status 6: "),
+        (
+            "expanding",
+            {"InpRows": 3000, "InpCols": 300},
+            "error 9 status 0: 3000 windows of 300 x 300 numbers",
+        ),
+        ("lagged", {"InpRows": 2000, "InpCols": 300, "InpWindow": 1500}, "error 9 status 0: 3001 matrices"),
+    ],
+)
+def test_what_windows_and_lags_cannot_be_has_its_sentence(
+    run: Runner, worker_port: int, action: str, settings: dict[str, object], words: str
+) -> None:
+    done = run("ClientProbe", InpPort=worker_port, InpActions=f"connect,{action}", **settings)
+    assert done.line(f"{action}:").startswith(words)
+
+
+@pytest.mark.parametrize("model", ["whole", "first"])
+def test_windows_of_megabytes_pass_whole(run: Runner, worker_port: int, model: str) -> None:
+    settings = {"InpRows": 1000, "InpCols": 20, "READ": model, "InpTimeout": 20000}
+    answer = moved(run, worker_port, "rolling", **settings)
+    expected = pd.DataFrame(data(1000, 20)).rolling(5).cov().to_numpy().ravel()
+    np.testing.assert_allclose(answer, expected, rtol=1e-9, atol=1e-12)
 
 
 def test_an_indicator_is_told_that_it_has_no_sockets(run: Runner, worker_port: int) -> None:

@@ -13,8 +13,9 @@ from harness import peers
 from harness.programs import Runner
 
 VECTORS = Path(__file__).parents[1] / "vectors"
-ROLES = {"a": 1, "b": 2, "data": 3, "symbols": 6}
-OPERATIONS = {"ping": 1, "multiply": 2, "gram": 3, "covariance": 4, "correlation": 5}
+ROLES = {"a": 1, "b": 2, "data": 3, "weights": 4, "symbols": 6}
+NAMES = ("ping", "multiply", "gram", "covariance", "correlation", "rolling", "expanding", "ewm", "lagged")
+OPERATIONS = {name: code for code, name in enumerate(NAMES, 1)}
 KINDS = {"result": 2, "error": 3}
 A = np.array([1.0, -2.5, 3.25, 4.0, 5.0, 6.0])
 SYMBOLS = b"EURUSD\nGBPUSD"
@@ -94,15 +95,19 @@ def test_a_matrix_whose_sizes_disagree_is_not_encoded(run: Runner, sizes: str) -
 def test_a_golden_reply_is_understood(run: Runner, case: dict[str, Any]) -> None:
     message = case["message"]
     shape = next((array["shape"] for array in message["arrays"] if array["role"] == "result"), [0, 0])
-    rows, cols = (*shape, 0)[:2]
+    sizes = {"InpRows": shape[0], "InpCols": shape[1]} if len(shape) == 2 else {}
+    if len(shape) != 2:
+        sizes = dict(zip(("InpCount", "InpRows", "InpCols"), (*shape, 1, 1), strict=False))
     frames = [case["frames"][0], *case["frames"][2:]]
-    lines = run("CodecProbe", InpMode="reply", InpHex=",".join(frames), InpRows=rows, InpCols=cols).lines
+    lines = run("CodecProbe", InpMode="reply", InpHex=",".join(frames), **sizes).lines
     operation = OPERATIONS.get(message["operation"], 0)
     kind, status, request = KINDS[message["kind"]], message["status"], message["request"]
     assert lines[0].startswith(f"kind {kind} operation {operation} status {status} request {request} ")
     for array in message["arrays"]:
         if array["dtype"] == "float64" and array["role"] == "result":
-            assert [float(line.split()[1]) for line in lines if line.startswith("value")] == array["values"]
+            values = [float(line.split()[1]) for line in lines if line.startswith("value")]
+            golden = [np.nan if value is None else value for value in array["values"]]
+            np.testing.assert_array_equal(values, golden)
         if array["role"] == "counts":
             counts = [int(line.split()[1]) for line in lines if line.startswith("count")]
             assert counts == np.ravel(array["values"]).tolist()

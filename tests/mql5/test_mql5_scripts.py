@@ -1,4 +1,4 @@
-"""The two scripts, as a user runs them: inputs, the real worker, a printed table, a saved file."""
+"""The scripts, as a user runs them: inputs, the real worker, a printed table, a saved file."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from harness.programs import Run, Runner, Served
 
@@ -273,6 +274,61 @@ def test_a_table_wider_than_the_log_is_cut_and_says_so(run: Runner, worker_port:
     done = covariance(run, InpPort=worker_port, InpSymbols=",".join(names))
     assert "(12 of 15 symbols shown; the file has all)" in done.text
     assert saved(tmp_path)[1].shape == (15, 15)
+
+
+def rolling(run: Runner, **settings: object) -> Run:
+    return run("RollingCorrelation", **{"InpBars": ALL_BARS, **settings})
+
+
+def mean_correlations(prices: Prices, window: int) -> pd.Series:
+    """The mean over all pairs of pandas' rolling correlation of the log returns, by time."""
+    frame = pd.DataFrame(prices).dropna().sort_index()
+    frame = np.log(frame).diff().dropna()
+    correlations = frame.rolling(window).corr().unstack()
+    names = list(prices)
+    pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
+    return correlations[pairs].mean(axis=1)
+
+
+@pytest.mark.parametrize("symbols", ["", "USDJPY,EURUSD,GBPUSD"], ids=["Market Watch", "named"])
+def test_the_mean_rolling_correlation_is_that_of_pandas(
+    run: Runner, worker_port: int, prices: Prices, symbols: str
+) -> None:
+    done = rolling(run, InpPort=worker_port, InpWindow=24, InpShown=7, InpSymbols=symbols)
+    expected = mean_correlations(prices, 24).iloc[-7:]
+    assert done.lines[0].startswith("3 symbols, ")
+    assert f"{len(mean_correlations(prices, 24))} windows of 24 bars" in done.lines[1]
+    assert done.lines[2:] == [
+        f"{datetime.fromtimestamp(time, tz=UTC):%Y.%m.%d %H:%M} {mean:8.4f}"
+        for time, mean in expected.items()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"InpWindow": 1}, "A window of 1 bars over"),
+        ({"InpWindow": 5000}, "it needs 2 symbols and a window of 2 to"),
+        ({"InpSymbols": "EURUSD"}, "of 1 symbols has no mean correlation"),
+        ({"InpSymbols": "NOSUCH"}, "NOSUCH is not a symbol of this broker"),
+    ],
+)
+def test_what_has_no_rolling_correlation_gets_one_sentence(
+    run: Runner, worker_port: int, prices: Prices, settings: dict[str, object], sentence: str
+) -> None:
+    done = rolling(run, InpPort=worker_port, **settings)
+    assert len(done.lines) == 1
+    assert sentence in done.text
+
+
+def test_an_empty_market_watch_is_said(run: Runner, worker_port: int) -> None:
+    assert rolling(run, InpPort=worker_port).lines == [
+        "Market Watch shows no symbol: add some, or name them."
+    ]
+
+
+def test_the_rolling_correlation_needs_a_worker(run: Runner, unused_port: int, prices: Prices) -> None:
+    assert "Nobody answers at" in rolling(run, InpPort=unused_port, InpWindow=24).lines[-1]
 
 
 def table(done: Run) -> dict[str, tuple[float, float, float]]:

@@ -412,6 +412,37 @@ def test_a_reply_that_is_none_ends_the_call_with_its_reason(run: Runner, what: s
     assert reason in sentence
 
 
+CONFUSED_WINDOWS = {
+    "a window too few": ((39,), 2, 312),
+    "windows in another order of sizes": ((4, 10), 2, 320),
+    "windows of floats": ((40,), 1, 160),
+    "windows of whole numbers": ((40,), 3, 320),
+}
+
+
+@pytest.mark.parametrize("what", CONFUSED_WINDOWS)
+def test_windows_that_were_not_asked_for_end_the_call_with_a_reason(run: Runner, what: str) -> None:
+    shape, dtype, size = CONFUSED_WINDOWS[what]
+
+    def frames(number: int) -> bytes:
+        return peers.message(b"", peers.head(6, number, ((8, dtype, shape, size),)), b"", bytes(size))
+
+    with Peer(talker(frames)) as peer:
+        done = run("ClientProbe", InpPort=peer.port, InpActions="connect,rolling_mean")
+    kind, sentence = failure(done, "rolling_mean")
+    assert kind == NOT_WORKER
+    assert "it holds no 40 times 1 x 1 doubles" in sentence
+
+
+def test_more_windows_than_were_asked_for_are_not_received(run: Runner) -> None:
+    def frames(number: int) -> bytes:
+        return peers.message(b"", peers.head(6, number, ((8, 2, (41,), 328),)), b"", bytes(328))
+
+    with Peer(talker(frames)) as peer:
+        done = run("ClientProbe", InpPort=peer.port, InpActions="connect,rolling_mean")
+    assert "announces 328 bytes where 320 are the most" in failure(done, "rolling_mean")[1]
+
+
 def test_an_error_reply_without_words_gets_ours(run: Runner) -> None:
     with Peer(talker(lambda n: peers.message(b"", peers.head(4, n, kind=3, status=8), b""))) as peer:
         line = covariance(run, peer.port).line("covariance:")

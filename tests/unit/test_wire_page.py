@@ -12,10 +12,11 @@ from wire_vectors import load
 
 from mtbridge.server.envelope import MAX_ROUTING_BYTES, MAX_ROUTING_FRAMES
 from mtbridge.server.worker import SEND_MESSAGES
-from mtbridge.service import _ROLES
+from mtbridge.service.arrays import ROLES
 from mtbridge.wire import DEFAULT_ENDPOINT, MAGIC, VERSION, DType, Kind, Limits, Operation, Role, Status
 from mtbridge.wire.codes import ARRAY_LAYOUT, HEAD_LAYOUT
 from mtbridge.wire.descriptor import ITEM_BYTES
+from mtbridge.wire.options import MOST_LAGS, MOST_PAIRS, OPTIONS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "protocol.md").read_text("utf-8")
 TYPES = {"I": "u32", "H": "u16", "Q": "u64", "B": "u8", "12s": "bytes", "2s": "bytes", "4Q": "4 × u64"}
@@ -81,15 +82,39 @@ def test_the_sizes_of_the_elements_are_right() -> None:
 
 def test_the_arrays_of_each_operation_are_those_that_the_service_takes() -> None:
     for row in table("## Operations"):
-        required, optional = _ROLES[int(row["code"])]
+        required, optional = ROLES[int(row["code"])]
         words = re.findall(r"[a-z]+", re.sub(r"\(.*?\)", "", row["arrays of the request"]))
         named = {word for word in words if word.upper() in Role.__members__}
         assert named == {role.name.lower() for role in (*required, *optional)}
 
 
+@pytest.mark.parametrize(
+    ("heading", "operations"),
+    [
+        ("### Covariance and correlation", ("covariance", "correlation")),
+        ("### Windows", ("rolling", "expanding", "ewm")),
+        ("### Lags", ("lagged",)),
+    ],
+)
+def test_the_options_of_an_operation_are_those_that_are_decoded(
+    heading: str, operations: tuple[str, ...]
+) -> None:
+    rows = table(heading)
+    whose = {"both": operations, "all": operations, None: operations}
+    for name in operations:
+        options = OPTIONS[Operation[name.upper()]]
+        of_this = [row for row in rows if name in whose.get(row.get("of"), row.get("of", "").split(", "))]
+        assert sorted(row["option"] for row in of_this) == sorted(options.__struct_fields__)
+
+
+def test_the_bounds_of_lists_are_those_of_the_code() -> None:
+    assert f"1 to {MOST_PAIRS} pairs" in PAGE
+    assert f"whole number from 0 to {MOST_LAGS}" in PAGE
+
+
 def test_the_examples_are_golden_vectors() -> None:
     examples = re.findall(r"```hex (\w+)/([\w ]+)\n(.*?)\n```", PAGE, re.DOTALL)
-    assert len(examples) == 3
+    assert len(examples) == 5
     for file, name, digits in examples:
         (vector,) = [vector for vector in load(file) if vector["name"] == name]
         frames = ["".join(frame.split()) for frame in re.split(r"^-$", digits, flags=re.MULTILINE)]

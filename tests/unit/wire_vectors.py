@@ -28,7 +28,7 @@ def frames_of(vector: dict[str, Any]) -> list[bytes]:
 
 
 def message_of(meaning: dict[str, Any]) -> Message:
-    """Return the message that a vector means; its values run along the rows, whatever the order."""
+    """Return the message that a vector means; its values run along the rows, and null is NaN."""
     head = Head(
         Kind[meaning["kind"].upper()],
         operation=Operation[meaning["operation"].upper()] if meaning["operation"] else 0,
@@ -67,8 +67,17 @@ def meaning_of(message: Message) -> dict[str, Any]:
             | (
                 {"text": array.data.tobytes().decode()}
                 if array.role in TEXT_ROLES
-                else {"values": array.data.ravel(order="C").tolist()}
+                else {
+                    "values": [
+                        None if value != value else value for value in array.data.ravel(order="C").tolist()
+                    ]
+                }
             )
             for array in message.arrays
         ],
     }
+
+
+def plain(data: Any) -> list[Any]:
+    """Return values along the rows, as JSON can hold them: None for NaN."""
+    return [None if value != value else value for value in data.ravel(order="C").tolist()]

@@ -1,6 +1,7 @@
 """Write requests.json, replies.json and refused.json: `PYTHONPATH=. python tests/unit/write_wire_vectors.py`.
 
-Run it only when the protocol gains something. What is written is a promise: old vectors never change.
+Run it only when the protocol gains something. What is written is a promise: old vectors never change,
+but for the refusal of a number that has a meaning by now.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import struct
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from wire_vectors import FOLDER, meaning_of
 
 from mtbridge.wire import Array, Head, Kind, Message, Operation, Role, Status, encode, error, request, result
@@ -18,6 +20,7 @@ A = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
 B = np.array([[1.0, 0.5], [-2.0, 0.25], [3.0, 1e-300]])
 BARS = np.array([[1.25, 2.5], [1.5, 2.0], [1.0, 3.5]])
 NAMES = "EURUSD.£\nЗолото"
+TIMES = np.array([1767225600000, 1767229200000, 1767232800000], np.int64)
 
 
 def text(words: str) -> np.ndarray[Any, np.dtype[np.uint8]]:
@@ -51,11 +54,86 @@ REQUESTS = {
         "Without names and options.",
         request(Operation.CORRELATION, 5, [Array(Role.DATA, BARS)], deadline_ms=30000),
     ),
+    "covariance with weights": (
+        "Frequencies of the rows as whole numbers, and the scalars are asked for.",
+        request(
+            Operation.COVARIANCE,
+            6,
+            [Array(Role.DATA, BARS), Array(Role.WEIGHTS, np.array([2, 1, 1], np.int64))],
+            options=b'{"weight_kind":"frequency","scalars":true}',
+        ),
+    ),
+    "spearman": (
+        "Ranks, at least 3 rows a pair.",
+        request(
+            Operation.CORRELATION,
+            8,
+            [Array(Role.DATA, BARS)],
+            options=b'{"method":"spearman","min_periods":3}',
+        ),
+    ),
+    "rolling": (
+        "The covariances of the newest window of 2 rows.",
+        request(
+            Operation.ROLLING,
+            9,
+            [Array(Role.DATA, BARS)],
+            options=b'{"window":2,"last":true}',
+        ),
+    ),
+    "rolling over a span of time": (
+        "Windows of one hour and a millisecond, and the mean correlation of each; times in milliseconds.",
+        request(
+            Operation.ROLLING,
+            10,
+            [Array(Role.TIMES, TIMES), Array(Role.DATA, BARS)],
+            options=b'{"span_ms":3600001,"statistic":"correlation","min_periods":2,"reduce":"mean"}',
+        ),
+    ),
+    "expanding": (
+        "The variance of a portfolio, half of each symbol, by all rows up to each.",
+        request(
+            Operation.EXPANDING,
+            11,
+            [Array(Role.DATA, BARS), Array(Role.WEIGHTS, np.array([0.5, 0.5]))],
+            options=b'{"reduce":"variance"}',
+        ),
+    ),
+    "ewm": (
+        "The largest pair by absolute value, old rows fading with a span of 3 rows.",
+        request(
+            Operation.EWM,
+            12,
+            [Array(Role.DATA, BARS), Array(Role.SYMBOLS, text(NAMES))],
+            options=b'{"span":3,"reduce":"top","top":1,"dtype":"float32"}',
+        ),
+    ),
+    "lagged": (
+        "Covariances of the lags -1, 0 and 1.",
+        request(Operation.LAGGED, 13, [Array(Role.DATA, BARS)], options=b'{"lags":1}'),
+    ),
     "cancel": (
         "Takes request 5 back where it still waits. Operation and arrays are 0.",
         Message(Head(Kind.CANCEL, request=5)),
     ),
 }
+
+
+def answered(operation: Operation, number: int) -> Head:
+    return Head(Kind.REQUEST, operation=operation, request=number)
+
+
+def lagged(X: Any, lag: int) -> Any:
+    """Covariances of the column at row t - lag with the column at row t."""
+    early, late = (X[: len(X) - lag], X[lag:]) if lag >= 0 else (X[-lag:], X[:lag])
+    columns = X.shape[1]
+    return np.cov(early, late, rowvar=False)[:columns, columns:]
+
+
+WEIGHTED = np.cov(BARS, rowvar=False, fweights=[2, 1, 1])
+EIGENVALUES = np.linalg.eigvalsh(WEIGHTED)
+PORTFOLIO = pd.Series(BARS @ [0.5, 0.5])
+FADING = pd.DataFrame(BARS).ewm(span=3).cov().xs(0, level=1)[1].to_numpy()
 
 PAIR = Head(Kind.REQUEST, operation=Operation.COVARIANCE, request=0x0123456789ABCDEF)
 REPLIES = {
@@ -71,6 +149,18 @@ REPLIES = {
             text="mtbridge 0.1.0, opencl on cpu-znver3",
         ),
     ),
+    "pong of a later worker": (
+        "The same with all operations of this page.",
+        result(
+            Head(Kind.REQUEST, operation=Operation.PING, request=1),
+            [
+                Array(Role.RESULT, np.array([1, 1, 2**30, 8, 2**31 - 1, 2**20], np.int64)),
+                Array(Role.COUNTS, np.array(list(Operation), np.int64)),
+                Array(Role.NAMES, text("mtbridge 0.2.0\nopencl\ncpu-znver3")),
+            ],
+            text="mtbridge 0.2.0, opencl on cpu-znver3",
+        ),
+    ),
     "product": (
         "The answer to the request `multiply`.",
         result(Head(Kind.REQUEST, operation=Operation.MULTIPLY, request=2), [Array(Role.RESULT, A @ B)]),
@@ -83,6 +173,58 @@ REPLIES = {
                 Array(Role.RESULT, np.cov(BARS, rowvar=False, ddof=0)),
                 Array(Role.COUNTS, np.full((2, 2), 3, np.int64)),
                 Array(Role.SYMBOLS, text(NAMES)),
+            ],
+        ),
+    ),
+    "covariance with scalars": (
+        "The answer to `covariance with weights`: smallest eigenvalue, condition number, effective rows.",
+        result(
+            answered(Operation.COVARIANCE, 6),
+            [
+                Array(Role.RESULT, WEIGHTED),
+                Array(Role.COUNTS, np.full((2, 2), 3, np.int64)),
+                Array(Role.SCALARS, np.array([EIGENVALUES[0], EIGENVALUES[1] / EIGENVALUES[0], 4.0])),
+            ],
+        ),
+    ),
+    "rolling": (
+        "The answer to `rolling`: one window, and still three dimensions.",
+        result(
+            answered(Operation.ROLLING, 9), [Array(Role.RESULT, np.cov(BARS[1:], rowvar=False)[np.newaxis])]
+        ),
+    ),
+    "rolling mean": (
+        "The answer to `rolling over a span of time`: one number a window, NaN where it has too few rows.",
+        result(
+            answered(Operation.ROLLING, 10),
+            [Array(Role.RESULT, np.array([np.nan, -1.0, -1.0]))],
+            text="A sentence for people may come with a result.",
+        ),
+    ),
+    "expanding": (
+        "The answer to `expanding`.",
+        result(
+            answered(Operation.EXPANDING, 11), [Array(Role.RESULT, PORTFOLIO.expanding().var().to_numpy())]
+        ),
+    ),
+    "ewm": (
+        "The answer to `ewm`: the largest pair of each window and its columns; where none is, NaN and -1.",
+        result(
+            answered(Operation.EWM, 12),
+            [
+                Array(Role.RESULT, FADING[:, np.newaxis].astype(np.float32)),
+                Array(Role.INDICES, np.array([[[-1, -1]], [[0, 1]], [[0, 1]]], np.int64)),
+                Array(Role.SYMBOLS, text(NAMES)),
+            ],
+        ),
+    ),
+    "lagged": (
+        "The answer to `lagged`: three matrices, and the rows behind each element.",
+        result(
+            answered(Operation.LAGGED, 13),
+            [
+                Array(Role.RESULT, np.array([lagged(BARS, lag) for lag in (-1, 0, 1)])),
+                Array(Role.COUNTS, np.repeat(np.array([2, 3, 2], np.int64), 4).reshape(3, 2, 2)),
             ],
         ),
     ),
@@ -141,7 +283,7 @@ def refused() -> dict[str, tuple[str, list[bytes], Status, int]]:
         "array too many": ("", [*gram, b""], Status.MALFORMED, 7),
         "array cut": ("47 of 48 bytes.", [*gram[:2], gram[2][:-1]], Status.MALFORMED, 7),
         "array lengthened": ("49 of 48 bytes.", [*gram[:2], gram[2] + b"x"], Status.MALFORMED, 7),
-        "role 12": ("", changed(gram, 0, 64, "H", 12), Status.UNSUPPORTED, 7),
+        "role 99": ("", changed(gram, 0, 64, "H", 99), Status.UNSUPPORTED, 7),
         "dtype 5": ("", changed(gram, 0, 66, "H", 5), Status.UNSUPPORTED, 7),
         "no dimensions": ("", changed(gram, 0, 68, "B", 0), Status.UNSUPPORTED, 7),
         "five dimensions": ("", changed(gram, 0, 68, "B", 5), Status.UNSUPPORTED, 7),
@@ -207,7 +349,7 @@ def main() -> None:
 def write(name: str, vectors: list[dict[str, Any]]) -> None:
     about = (
         "mtbridge protocol version 1. Frames in hex: head, options, arrays; the empty delimiter before them "
-        "is not shown. Values run along the rows, whatever the order on the wire."
+        "is not shown. Values run along the rows, whatever the order on the wire; null is NaN."
     )
     content = json.dumps({"about": about, "vectors": vectors}, indent=1, ensure_ascii=False)
     (FOLDER / f"{name}.json").write_text(content + "\n", "utf-8")

@@ -7,6 +7,9 @@
 //|   if(client.Covariance(prices,rows,cols,result))                 |
 //|      ...                                                         |
 //|                                                                  |
+//| Rolling, expanding, exponentially weighted and lagged matrices   |
+//| are in Windows.mqh.                                              |
+//|                                                                  |
 //| Matrices are (rows = bars, oldest first; columns = symbols), row |
 //| after row in a double array, or of the type matrix. In the       |
 //| strategy tester, and when no worker can be reached, the          |
@@ -16,24 +19,25 @@
 #ifndef MTBRIDGE_CLIENT_MQH
 #define MTBRIDGE_CLIENT_MQH
 
-#include <MtBridge/Exchange.mqh>
 #include <MtBridge/Fallback.mqh>
+#include <MtBridge/Windows.mqh>
 //+------------------------------------------------------------------+
 //| Matrix work in a worker, or else in the terminal.                |
 //+------------------------------------------------------------------+
-class CMtbClient : public CMtbExchange
+class CMtbClient : public CMtbWindows
   {
 private:
    bool              m_fallback;
    bool              m_told;             // the fallback has been announced
    bool              m_local;
 
-   void              Begin(void);
    bool              Ask(CMtbRequest &request,const int rows,const int cols,double &result[]);
-   bool              CheckSizes(const double &data[],const int rows,const int cols);
    bool              MayComputeHere(void);
    bool              MayComputeHere(const double &data[],const int cols);
    bool              ComputedHere(const bool done);
+
+protected:
+   virtual void      Begin(void) override;
 
 public:
                      CMtbClient(void);
@@ -79,15 +83,6 @@ bool CMtbClient::Ask(CMtbRequest &request,const int rows,const int cols,double &
    return(true);
   }
 //+------------------------------------------------------------------+
-//| Sizes that make sense, before anything is sent.                  |
-//+------------------------------------------------------------------+
-bool CMtbClient::CheckSizes(const double &data[],const int rows,const int cols)
-  {
-   if(rows>0 && cols>0 && (long)rows*cols==(long)ArraySize(data) && ArraySize(data)<=INT_MAX/8)
-      return(true);
-   return(Fail(MTB_ERROR_ARGUMENT,StringFormat("%d numbers are no matrix of %d rows and %d columns.",ArraySize(data),rows,cols)));
-  }
-//+------------------------------------------------------------------+
 //| Is it for want of a worker that the last call failed?            |
 //+------------------------------------------------------------------+
 bool CMtbClient::MayComputeHere(void)
@@ -95,7 +90,7 @@ bool CMtbClient::MayComputeHere(void)
    return(m_fallback && (ErrorKind()==MTB_ERROR_TESTER || ErrorKind()==MTB_ERROR_NOT_ALLOWED || ErrorKind()==MTB_ERROR_NO_WORKER || ErrorKind()==MTB_ERROR_LOST));
   }
 //+------------------------------------------------------------------+
-//| The same for statistics, which a worker refuses of NaN.          |
+//| The same for statistics: only a worker leaves NaN out.           |
 //+------------------------------------------------------------------+
 bool CMtbClient::MayComputeHere(const double &data[],const int cols)
   {
@@ -103,7 +98,7 @@ bool CMtbClient::MayComputeHere(const double &data[],const int cols)
       return(false);
    for(int i=0; i<ArraySize(data); i++)
       if(data[i]!=data[i])
-         return(Fail(MTB_ERROR_ARGUMENT,StringFormat("Row %d, column %d is not a number: remove rows with missing values first.",i/cols,i%cols)));
+         return(Fail(MTB_ERROR_ARGUMENT,StringFormat("Row %d, column %d is not a number, which only a worker leaves out: start one, or remove such rows first.",i/cols,i%cols)));
    return(true);
   }
 //+------------------------------------------------------------------+

@@ -26,6 +26,7 @@ public:
                      CMtbRequest(void);
    void              Begin(const uint operation,const string json);
    bool              Matrix(const uint role,const double &values[],const int rows,const int cols);
+   bool              Vector(const uint role,const double &values[]);
    bool              Text(const uint role,const string text);
    bool              Head(const ulong request,const uint deadline_ms,uchar &data[]) const;
    int               Arrays(void) const { return(ArraySize(m_arrays)); }
@@ -76,6 +77,17 @@ bool CMtbRequest::Matrix(const uint role,const double &values[],const int rows,c
    if(rows<=0 || cols<=0 || (long)ArraySize(values)!=(long)rows*cols || ArraySize(values)>INT_MAX/8)
       return(false);
    int at=Add(role,MTB_FLOAT64,rows,cols,ArraySize(values)*8);
+   return(at>=0 && MtbPackDoubles(values,frames[at].data));
+  }
+//+------------------------------------------------------------------+
+//| Append numbers of one dimension, such as weights.                |
+//+------------------------------------------------------------------+
+bool CMtbRequest::Vector(const uint role,const double &values[])
+  {
+   int count=ArraySize(values);
+   if(count<1 || count>INT_MAX/8)
+      return(false);
+   int at=Add(role,MTB_FLOAT64,count,0,count*8);
    return(at>=0 && MtbPackDoubles(values,frames[at].data));
   }
 //+------------------------------------------------------------------+
@@ -165,6 +177,7 @@ public:
    ulong             TotalBytes(void) const;
    int               Find(const uint role) const;
    bool              Matrix(const uint role,const int rows,const int cols,double &values[]);
+   bool              Windows(const uint role,const int count,const int rows,const int cols,double &values[]);
    bool              Longs(const uint role,long &values[]);
    bool              Text(const uint role,string &value);
   };
@@ -304,6 +317,18 @@ bool CMtbReply::Matrix(const uint role,const int rows,const int cols,double &val
       for(int c=0; c<cols; c++)
          values[r*cols+c]=columns[c*rows+r];
    return(true);
+  }
+//+------------------------------------------------------------------+
+//| count matrices of rows x cols, one after the other. A side of 1  |
+//| may have no dimension of its own.                                |
+//+------------------------------------------------------------------+
+bool CMtbReply::Windows(const uint role,const int count,const int rows,const int cols,double &values[])
+  {
+   int   i=Find(role);
+   ulong length=(ulong)count*(ulong)rows*(ulong)cols;
+   if(i<0 || m_arrays[i].dtype!=MTB_FLOAT64 || m_arrays[i].shape[0]!=(ulong)count || m_arrays[i].bytes!=8*length || (m_arrays[i].dims>1 && m_arrays[i].order!=0))
+      return(Refuse(StringFormat("it holds no %d times %d x %d doubles",count,rows,cols)));
+   return(MtbUnpackDoubles(frames[i].data,values) || Refuse("there is no memory for its numbers"));
   }
 //+------------------------------------------------------------------+
 //| The whole numbers of that role.                                  |

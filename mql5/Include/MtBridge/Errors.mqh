@@ -60,7 +60,7 @@ string MtbStatusText(const uint status)
       case MTB_STATUS_BAD_SHAPE:
          return("the sizes of the matrices do not fit each other");
       case MTB_STATUS_BAD_VALUE:
-         return("a value is not a number: remove rows with missing prices first");
+         return("a value is not what it must be: a missing number, times that do not increase, or a weight below 0");
       case MTB_STATUS_BAD_OPTIONS:
          return("an option of the request is not allowed");
       case MTB_STATUS_DEADLINE:

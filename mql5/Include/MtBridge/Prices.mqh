@@ -48,6 +48,7 @@ private:
 public:
                      CMtbPrices(void);
    bool              Symbols(const string list);
+   bool              MarketWatch(void);
    bool              Load(const ENUM_TIMEFRAMES timeframe,const int bars);
    bool              Returns(const ENUM_MTB_RETURNS kind,double &values[],int &rows);
    int               Rows(void) const { return(ArraySize(m_times)); }
@@ -95,6 +96,20 @@ bool CMtbPrices::Symbols(const string list)
      }
    if(ArraySize(m_symbols)<1)
       return(Fail("No symbol is named: give a list such as EURUSD,GBPUSD,USDJPY."));
+   return(true);
+  }
+//+------------------------------------------------------------------+
+//| Take the symbols that Market Watch shows.                        |
+//+------------------------------------------------------------------+
+bool CMtbPrices::MarketWatch(void)
+  {
+   int count=SymbolsTotal(true);
+   if(count<1)
+      return(Fail("Market Watch shows no symbol: add some, or name them."));
+   if(ArrayResize(m_symbols,count)!=count)
+      return(Fail("There is no memory left for the symbols."));
+   for(int i=0; i<count; i++)
+      m_symbols[i]=SymbolName(i,true);
    return(true);
   }
 //+------------------------------------------------------------------+

@@ -31,7 +31,11 @@ enum ENUM_MTB_OPERATION
    MTB_MULTIPLY=2,
    MTB_GRAM=3,
    MTB_COVARIANCE=4,
-   MTB_CORRELATION=5
+   MTB_CORRELATION=5,
+   MTB_ROLLING=6,
+   MTB_EXPANDING=7,
+   MTB_EWM=8,
+   MTB_LAGGED=9
   };
 //+------------------------------------------------------------------+
 //| What an array means.                                             |
@@ -41,6 +45,7 @@ enum ENUM_MTB_ROLE
    MTB_ROLE_A=1,
    MTB_ROLE_B=2,
    MTB_ROLE_DATA=3,
+   MTB_ROLE_WEIGHTS=4,
    MTB_ROLE_SYMBOLS=6,
    MTB_ROLE_RESULT=8,
    MTB_ROLE_COUNTS=9,

@@ -12,6 +12,7 @@ input string InpOptions="";              // request: JSON or nothing
 input string InpHex="";                  // request: role:rows:cols:hex of each array; reply: hex of each frame
 input int    InpRows=2;                  // reply: rows of its result
 input int    InpCols=3;                  // reply: columns of its result
+input int    InpCount=0;                 // reply: how many matrices that are, 0 for one of two dimensions
 input int    InpRounds=1000;             // fuzz: how often
 input int    InpSeed=1;                  // fuzz: seed
 //+------------------------------------------------------------------+
@@ -48,7 +49,7 @@ bool Unhex(const string text,uchar &data[])
    return(true);
   }
 //+------------------------------------------------------------------+
-//| Add role:rows:cols:hex; without columns it is text.              |
+//| Add role:rows:cols:hex; without columns it is weights or text.   |
 //+------------------------------------------------------------------+
 bool AddArray(CMtbRequest &request,const string description)
   {
@@ -60,6 +61,8 @@ bool AddArray(CMtbRequest &request,const string description)
    uint role=(uint)StringToInteger(fields[0]);
    int  rows=(int)StringToInteger(fields[1]);
    int  cols=(int)StringToInteger(fields[2]);
+   if(cols==0 && role==MTB_ROLE_WEIGHTS)
+      return(MtbUnpackDoubles(bytes,values) && request.Vector(role,values));
    if(cols==0)
       return(request.Text(role,MtbUnpackText(bytes)));
    return(MtbUnpackDoubles(bytes,values) && request.Matrix(role,values,rows,cols));
@@ -110,7 +113,10 @@ void ShowReply(void)
    double values[];
    long   whole[];
    string names="";
-   if(reply.Matrix(MTB_ROLE_RESULT,InpRows,InpCols,values))
+   bool found=(InpCount==0 && reply.Matrix(MTB_ROLE_RESULT,InpRows,InpCols,values));
+   if(InpCount>0)
+      found=reply.Windows(MTB_ROLE_RESULT,InpCount,InpRows,InpCols,values);
+   if(found)
       for(int i=0; i<ArraySize(values); i++)
          PrintFormat("value %.17g",values[i]);
    if(reply.Longs(MTB_ROLE_COUNTS,whole))

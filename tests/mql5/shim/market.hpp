@@ -88,6 +88,29 @@ inline const std::vector<MqlRates> &bars_of(const std::string &symbol)
 }
 } // namespace mqlrt
 
+namespace mqlrt
+{
+// Market Watch: a symbol for each file of prices, by name
+inline std::vector<std::string> watched()
+{
+    std::vector<std::string> names;
+    std::error_code problem;
+    for (auto &entry : std::filesystem::directory_iterator(setting("MQL_DATA", "."), problem))
+        if (entry.path().extension() == ".csv")
+            names.push_back(entry.path().stem().string().substr(0, entry.path().stem().string().find('_')));
+    std::sort(names.begin(), names.end());
+    return names;
+}
+} // namespace mqlrt
+
+inline int SymbolsTotal(bool) { return static_cast<int>(mqlrt::watched().size()); }
+
+inline string SymbolName(int index, bool)
+{
+    auto names = mqlrt::watched();
+    return index >= 0 && index < static_cast<int>(names.size()) ? string(names[static_cast<ulong>(index)].c_str()) : string("");
+}
+
 inline bool SymbolSelect(const string &symbol, bool)
 {
     if (!mqlrt::price_file(symbol.bytes()).empty())
