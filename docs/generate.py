@@ -52,6 +52,7 @@ sudo apt-get install libclblast1    # the peer clblast, on Debian and Ubuntu; wi
 mtbridge bench gram --peers numpy,openblas,clblast --json gram.json
 mtbridge bench multiply --peers numpy,openblas,clblast --json multiply.json
 mtbridge bench covariance --json covariance.json
+mtbridge bench stats --json stats.json
 ```
 
 `--sizes 256,512,1000` measures squares and `--shapes 100000x50,60x5000` any others; without them it is
@@ -130,7 +131,7 @@ def performance_row(row: dict[str, Any]) -> str:
     ratios = ", ".join(f"{peer} {ratio:.2f}" for peer, ratio in row["versus"].items())
     note = f" ({row['note']})" if row["note"] else ""
     milliseconds = f"{1e3 * row['median_s']:.3f}"
-    threads = str(row["threads"])
+    threads = "" if row["threads"] is None else str(row["threads"])
     cells = (row["case"], row["dtype"], row["contender"], row["device"], threads, milliseconds, speed, error)
     return "| " + " | ".join((*cells, f"{ratios}{note}")) + " |"
 

@@ -56,13 +56,14 @@ class Contender:
 
     Attributes
     ----------
+    threads : None where it is not known
     work : returns the answer, as an array or a DataFrame; None if it cannot run, with the reason in `note`
     triangle : of the answer, only the upper triangle counts
     """
 
     name: str
     device: str = ""
-    threads: int = 1
+    threads: int | None = 1
     work: Callable[[], Any] | None = None
     note: str = ""
     triangle: bool = False
@@ -128,17 +129,20 @@ def measured(
     dtype: str,
     contenders: Sequence[Contender],
     *,
-    flops: float,
+    flops: float | None,
     error: Callable[[Matrix, NDArray[np.int64]], Matrix],
     versus: tuple[str, ...],
     rounds: int,
+    read: Callable[[Any], NDArray[Any]] = np.asarray,
 ) -> list[Row]:
     """Run all contenders of a case beside each other and return a row for each.
 
     Parameters
     ----------
+    flops : floating-point operations, None where they are not what the time goes into
     error : of some rows of an answer, and their numbers, the errors as shares of what they may be a share of
     versus : contenders that others are compared with
+    read : makes the array whose rows are compared of an answer
     """
     works: dict[str, Callable[[], Any]] = {}
     errors: dict[str, float] = {}
@@ -147,7 +151,7 @@ def measured(
         if one.work is None:
             continue
         try:
-            answer = np.asarray(one.work())
+            answer = read(one.work())
         except (DeviceError, MemoryError) as fault:
             notes[one.name] = str(fault)
             continue
@@ -171,7 +175,7 @@ def measured(
                 "threads": one.threads,
                 "median_s": medians[one.name] if ran else None,
                 "spread_s": spread(seconds[one.name]) if ran else None,
-                "gflops": flops / medians[one.name] / 1e9 if ran else None,
+                "gflops": flops / medians[one.name] / 1e9 if ran and flops else None,
                 "error": errors.get(one.name),
                 "note": notes[one.name],
                 "versus": {

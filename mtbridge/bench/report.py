@@ -35,6 +35,9 @@ def machine() -> dict[str, Any]:
         "pyopencl",
         "pyzmq",
         "numba",
+        "numbagg",
+        "pandas",
+        "polars",
         "pocl-binary-distribution",
         "intel-opencl-rt",
     )

@@ -17,6 +17,7 @@ from mtbridge.cli import (
     kernels,
     ladder,
     memory,
+    moving,
     multiply,
     prices,
     statistics,
@@ -36,6 +37,10 @@ app = typer.Typer(
 )
 app.command("covariance")(statistics.covariance)
 app.command("correlation")(statistics.correlation)
+app.command("lagged")(statistics.lagged)
+app.command("rolling")(moving.rolling)
+app.command("expanding")(moving.expanding)
+app.command("ewm")(moving.ewm)
 app.command("multiply")(multiply.multiply)
 app.command("sample")(prices.sample)
 app.command("download")(prices.download)

@@ -104,6 +104,41 @@ def covariance(
 
 
 @app.command()
+def stats(
+    device: DeviceOption = None,
+    cases: Annotated[
+        str | None,
+        typer.Option("--cases", help="Any of the cases, separated by commas, such as 'pairwise cov,lags'."),
+    ] = None,
+    shape: Annotated[
+        str | None, typer.Option("--shape", help="Rows and symbols of all cases, such as 500x20.")
+    ] = None,
+    peers: Annotated[
+        str, typer.Option("--peers", help="Any of pandas, numbagg, polars and numpy, separated by commas.")
+    ] = "pandas,numbagg,polars,numpy",
+    rounds: RoundsOption = ROUNDS,
+    json: JsonOption = None,
+) -> None:
+    """Time pairwise, rolling, ewm, rank and lagged statistics beside pandas and other peers.
+
+    Example: mtbridge bench stats --cases lags --shape 500x20 --peers pandas
+    """
+    from mtbridge.bench.statistic_cases import CASES, PEERS
+    from mtbridge.bench.statistics import measure_statistics
+
+    names = tuple(CASES) if cases is None else known(cases, tuple(CASES), "--cases")
+    size = None if shape is None else whole_shapes(shape, 2)[0]
+    others = known(peers, PEERS, "--peers")
+    say_glance(rounds)
+    report(
+        lambda say: measure_statistics(
+            say, names=names, shape=size, device=device, peers=others, rounds=rounds
+        ),
+        json,
+    )
+
+
+@app.command()
 def bridge(
     rounds: Annotated[int, typer.Option("--rounds", min=7, help="Round trips to time.")] = 300,
     json: JsonOption = None,
@@ -157,14 +192,28 @@ def product_shapes(
     return squares + (() if shapes is None else whole_shapes(shapes, len(square(operation, 1))))
 
 
-def known_peers(peers: str) -> tuple[str, ...]:
-    from mtbridge.bench.products import PEERS
+def known(text: str, names: tuple[str, ...], option: str) -> tuple[str, ...]:
+    """Return the names in `text`, all of them among `names`."""
     from mtbridge.errors import OptionError
 
-    names = tuple(name for name in peers.split(",") if name)
-    if unknown := [name for name in names if name not in PEERS]:
-        raise OptionError(f"--peers has {unknown[0]!r}; there are {', '.join(PEERS)}.")
-    return names
+    chosen = tuple(name.strip() for name in text.split(",") if name.strip())
+    if unknown := [name for name in chosen if name not in names]:
+        raise OptionError(f"{option} has {unknown[0]!r}; there are {', '.join(names)}.")
+    return chosen
+
+
+def known_peers(peers: str) -> tuple[str, ...]:
+    from mtbridge.bench.products import PEERS
+
+    return known(peers, PEERS, "--peers")
+
+
+def say_glance(rounds: int) -> None:
+    """Say so where a result would rest on too few windows."""
+    from mtbridge.bench.measure import FEWEST_ROUNDS
+
+    if rounds < FEWEST_ROUNDS:
+        note(f"--rounds {rounds} is a glance; a result rests on {FEWEST_ROUNDS} windows or more")
 
 
 def measure_and_report(
@@ -177,11 +226,9 @@ def measure_and_report(
     path: Path | None,
 ) -> None:
     from mtbridge.bench.contenders import Plan
-    from mtbridge.bench.measure import FEWEST_ROUNDS
     from mtbridge.bench.one_thread import measure
 
-    if rounds < FEWEST_ROUNDS:
-        note(f"--rounds {rounds} is a glance; a result rests on {FEWEST_ROUNDS} windows or more")
+    say_glance(rounds)
     plan = Plan(operation=operation, shapes=shapes, device=device, peers=peers, rounds=rounds)
     report(lambda say: measure(plan, threads.value, say), path)
 

@@ -10,10 +10,12 @@ import numpy as np
 import pandas as pd
 import typer
 
+from mtbridge.cli.say import note
 from mtbridge.errors import OptionError
 from mtbridge.history import replace_file
 from mtbridge.matrix import Result
 
+SHOWN_ROWS = 20
 SUFFIXES = (".csv", ".parquet", ".npz", ".json")
 
 
@@ -55,6 +57,54 @@ def show_result(result: Result, *, decimals: int | None = None) -> None:
         float_format=form, header=result.symbols is not None, index=result.symbols is not None
     )
     typer.echo(text)
+
+
+def finish(result: Result, path: Path | None, *, decimals: int | None = None, quiet: bool = False) -> None:
+    """Write `result` to the file that is named, or print it."""
+    if path is None:
+        show_result(result, decimals=decimals)
+    else:
+        write_result(result, path)
+        note(f"written to {path}", quiet=quiet)
+
+
+def finish_table(
+    table: pd.DataFrame | pd.Series[Any], path: Path | None, *, decimals: int | None, quiet: bool = False
+) -> None:
+    """Write a table whose rows have labels to the file that is named, or print its last rows."""
+    frame = table.to_frame(table.name or "value") if isinstance(table, pd.Series) else table
+    if path is None:
+        form = "{:.4e}".format if decimals is None else f"{{:.{decimals}f}}".format
+        typer.echo(frame.tail(SHOWN_ROWS).to_string(float_format=form))
+        if len(frame) > SHOWN_ROWS:
+            note(f"the last {SHOWN_ROWS} of {len(frame):,} rows; -o writes all of them", quiet=quiet)
+        return
+    with replace_file(path) as temporary:
+        write_table(frame, temporary, path.suffix.lower())
+    note(f"written to {path}", quiet=quiet)
+
+
+def write_table(frame: pd.DataFrame, path: Path, suffix: str) -> None:
+    """Write a table by the suffix that its name will have: .csv and .parquet with its labels as columns,
+    .npz as arrays `values`, `columns` and one for each level of the row labels, .json as a list of rows.
+    """
+    named = frame.copy(deep=False)
+    names = [str(name or f"label {level}") for level, name in enumerate(named.index.names)]
+    named.index = named.index.set_names(names)
+    named.columns = named.columns.map(str)
+    if suffix == ".npz":
+        arrays = {"values": named.to_numpy(), "columns": np.array(named.columns, dtype=str)}
+        for name in names:
+            level = named.index.get_level_values(name).to_numpy()
+            arrays[name] = level.astype(str) if level.dtype == object else level
+        with path.open("wb") as stream:
+            np.savez(stream, allow_pickle=False, **arrays)
+    elif suffix == ".parquet":
+        named.reset_index().to_parquet(path, engine="pyarrow")
+    elif suffix == ".json":
+        named.reset_index().to_json(path, orient="records", date_format="iso", double_precision=15)
+    else:
+        named.to_csv(path, lineterminator="\n")
 
 
 def labelled(result: Result) -> pd.DataFrame:

@@ -17,6 +17,7 @@ from mtbridge.errors import OptionError, PriceFileError
 from mtbridge.history.prices import Prices
 
 RETURNS = ("log", "simple", "difference", "none")
+MISSING = ("drop", "pairwise")
 _MOST_RANGES = 24
 
 
@@ -26,11 +27,11 @@ class Panel:
 
     Attributes
     ----------
-    frame : float64 frame of shape (rows, symbols), oldest row first, without NaN
+    frame : float64 frame of shape (rows, symbols), oldest row first; NaN only where `missing` is "pairwise"
         Returns, or prices when `returns` is "none". A row's time is that of the later of its two prices.
     returns : "log", "simple", "difference" or "none"
-    kept : times that had a price of every symbol
-    dropped : times that had not
+    kept : times that had a price of every symbol, or of any where `missing` is "pairwise"
+    dropped : all other times
     notes : sentences for people
     """
 
@@ -41,35 +42,51 @@ class Panel:
     notes: tuple[str, ...]
 
 
-def prepare(prices: Prices, *, returns: str = "log") -> Panel:
-    """Return the panel of `prices`: complete rows, then returns of the chosen kind.
+def prepare(prices: Prices, *, returns: str = "log", missing: str = "drop") -> Panel:
+    """Return the panel of `prices`: rows, then returns of the chosen kind.
+
+    Parameters
+    ----------
+    returns : "log", "simple", "difference" or "none"
+    missing : "drop" or "pairwise"
+        "drop" takes the times at which every symbol has a price. "pairwise" takes all; a missing price leaves
+        both returns around it missing, and none is made up over the gap.
 
     Raises
     ------
     PriceFileError
         If the symbols share no time, fewer than 2 rows are left, or a price does not allow the return.
     OptionError
-        If `returns` is not one of "log", "simple", "difference" and "none".
+        If `returns` or `missing` is another word.
     """
     _check_kind(returns)
+    if missing not in MISSING:
+        raise OptionError(f"missing {missing!r} is not one of {', '.join(MISSING)}.")
     files = [f"{source.path} {source.first} to {source.last}" for source in prices.sources]
-    complete, dropped = complete_rows(prices.frame, ranges=files if len(files) > 1 else None)
-    changes = _returns(complete, returns)
+    notes = list(prices.notes)
+    if missing == "pairwise":
+        taken, dropped = prices.frame.dropna(how="all"), 0
+        if gaps := int(np.isnan(taken.to_numpy()).sum()):
+            notes.append(
+                f"{gaps:,} prices of {taken.size:,} are missing; each pair is taken on its own rows."
+            )
+    else:
+        taken, dropped = complete_rows(prices.frame, ranges=files if len(files) > 1 else None)
+        if dropped:
+            notes.append(_drop_note(prices.frame, len(taken), dropped))
+    changes = _returns(taken, returns)
     if len(changes) < 2:
         what = "price" if returns == "none" else f"{returns} return"
         raise PriceFileError(
-            f"Complete rows of prices: {len(complete)}, rows of {what}s made of them: {len(changes)}; at "
+            f"Complete rows of prices: {len(taken)}, rows of {what}s made of them: {len(changes)}; at "
             "least 2 are needed, so give a longer history or fewer symbols."
         )
-    notes = list(prices.notes)
-    if dropped:
-        notes.append(_drop_note(prices.frame, len(complete), dropped))
     if returns == "none":
         notes.append(
             "Price levels are used as they are, and prices that merely trend look correlated; log returns "
             "are the usual choice."
         )
-    return Panel(changes, returns, len(complete), dropped, tuple(notes))
+    return Panel(changes, returns, len(taken), dropped, tuple(notes))
 
 
 def complete_rows(frame: pd.DataFrame, *, ranges: Sequence[str] | None = None) -> tuple[pd.DataFrame, int]:
