@@ -4,7 +4,8 @@
 
 Everything after the input is on the device is counted: packing, the product, the mirror. First answers are
 compared with a wider reference on awkward sizes, then with float64 products of torch at full size.
-A row has the shape of `mtbridge bench`; torch is left out where it, or its device, is not there.
+A row has the shape of `mtbridge bench`; torch, and cuBLAS's own X'X by cupy, which fills one triangle only,
+are left out where they, or their device, are not there.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from mtbridge.compute.opencl_engine import OpenCLEngine, open_opencl
 
 AWKWARD = ((1, 1, 1), (2, 3, 1), (31, 37, 11), (127, 129, 65), (255, 257, 129), (1000, 7, 1000), (7, 1000, 7))
 SIZES = (1000, 2048, 4096, 8192)
+# Rows and columns of further X'X in float64: many rows, and many columns
+FURTHER = ((1_000_000, 200), (2500, 20_000))
 # Rows and columns whose crossings are checked
 CHECKED = 24
 WARM_UPS, ROUNDS = 3, 9
@@ -78,20 +81,24 @@ def seconds(work: Callable[[], object], finish: Callable[[], object]) -> list[fl
     return times[WARM_UPS:]
 
 
-def case(engine: OpenCLEngine, operation: str, size: int, dtype: str, torch: Any) -> list[Row]:
-    """Return the rows of one operation at one size: ours and, with torch, cuBLAS."""
-    random = np.random.default_rng(size)
-    A, B = (random.standard_normal((size, size)).astype(dtype) for _ in range(2))
+def case(engine: OpenCLEngine, operation: str, rows: int, columns: int, dtype: str, torch: Any) -> list[Row]:
+    """Return the rows of one operation at one size: ours and, with torch, cuBLAS.
+
+    The products are (rows, columns) by (columns, columns), and X'X of (rows, columns).
+    """
+    random = np.random.default_rng(columns)
+    gram = operation == "gram"
+    A = random.standard_normal((rows, columns)).astype(dtype)
+    B = A if gram else random.standard_normal((columns, columns)).astype(dtype)
     a: Any = engine.upload(A)
     b: Any = engine.upload(B)
-    gram = operation == "gram"
     row = {
-        "case": f"gram {size}x{size}" if gram else f"multiply {size}x{size}x{size}",
+        "case": f"gram {rows}x{columns}" if gram else f"multiply {rows}x{columns}x{columns}",
         "dtype": dtype,
         "device": engine.device,
         "threads": None,
     }
-    flops = size**3 * (1 if gram else 2)
+    flops = rows * columns**2 * (1 if gram else 2)
 
     def ours() -> Any:
         return engine.gram(a) if gram else engine.multiply(a, b)
@@ -109,7 +116,38 @@ def case(engine: OpenCLEngine, operation: str, size: int, dtype: str, torch: Any
     peer["error"] = largest_error(A.T if gram else A, A if gram else B, (left @ right).cpu().numpy())
     peer["note"] = "torch matmul, N^3 flops counted for gram" if gram else "torch matmul"
     mine["versus"] = {"cublas": peer["median_s"] / mine["median_s"]}
-    return [row | mine, row | peer]
+    found = [row | mine, row | peer]
+    if gram and (triangle := one_triangle(torch, first)) is not None:
+        half = measured(seconds(triangle, torch.cuda.synchronize), flops)
+        half |= {"contender": "cublas syrk", "note": "by cupy, one triangle only", "versus": {}}
+        C = triangle()
+        half["error"] = largest_error(A.T, A, (torch.tril(C) + torch.tril(C, -1).T).cpu().numpy())
+        mine["versus"]["cublas syrk"] = half["median_s"] / mine["median_s"]
+        found.append(row | half)
+    return found
+
+
+def one_triangle(torch: Any, X: Any) -> Callable[[], Any] | None:
+    """Return what computes the lower triangle of X'X by cuBLAS's syrk; None without cupy."""
+    try:
+        from cupy.cuda.device import get_cublas_handle
+        from cupy_backends.cuda.libs import cublas
+    except ImportError:
+        return None
+    inner, columns = X.shape
+    syrk = cublas.ssyrk if X.dtype == torch.float32 else cublas.dsyrk
+    C = torch.zeros((columns, columns), dtype=X.dtype, device="cuda")
+    one, zero = (np.array(value, str(X.dtype).removeprefix("torch.")) for value in (1, 0))
+    handle = get_cublas_handle()
+
+    def work() -> Any:
+        # column by column, as cuBLAS reads it, X is its transpose, and the upper triangle is our lower one
+        upper, straight = 1, 0
+        factors = (one.ctypes.data, X.data_ptr(), columns, zero.ctypes.data, C.data_ptr(), columns)
+        syrk(handle, upper, straight, columns, inner, *factors)
+        return C
+
+    return work
 
 
 def largest_error(left: Any, right: Any, found: Any) -> float:
@@ -151,7 +189,9 @@ def main() -> None:
         for operation in ("multiply", "gram"):
             for name in ("float32", "float64"):
                 for size in SIZES:
-                    rows += case(engine, operation, size, name, torch)
+                    rows += case(engine, operation, size, size, name, torch)
+        for tall, wide in FURTHER:
+            rows += case(engine, "gram", tall, wide, "float64", torch)
     write_json(rows, Path(sys.argv[1]))
     print(table(rows))
 

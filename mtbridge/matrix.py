@@ -172,7 +172,7 @@ def as_matrix(data: Any, *, name: str = "data", dtype: str | None = None) -> Mat
     """
     if dtype is not None and dtype not in DTYPES:
         raise OptionError(f"dtype is {dtype!r}; it can be 'float32' or 'float64'.")
-    if isinstance(data, np.ma.MaskedArray):
+    if isinstance(data, np.ma.MaskedArray) and data.dtype.kind in "fiub":
         data = np.ma.filled(data.astype(np.result_type(data.dtype, np.float32)), np.nan)
     try:
         array = np.asarray(data)
@@ -191,16 +191,36 @@ def as_matrix(data: Any, *, name: str = "data", dtype: str | None = None) -> Mat
     wanted = np.dtype(dtype or ("float32" if array.dtype.newbyteorder("=") == np.float32 else "float64"))
     with np.errstate(over="ignore"):
         matrix: Matrix = array.astype(wanted, copy=False)
-    if wanted == np.float32 and array.dtype.itemsize > 4:
+    if array.dtype.itemsize > wanted.itemsize:
         lost = np.isinf(matrix) & ~np.isinf(array)
         if lost.any():
-            raise InputError(f"{name} holds {array[lost][0]:g}, past the range of float32; use float64.")
+            mend = "use float64" if wanted == np.float32 else "divide it by a power of ten"
+            raise InputError(f"{name} holds {array[lost][0]!s}, past the range of {wanted}; {mend}.")
     return matrix
 
 
 def past_float64(array: NDArray[Any]) -> bool:
     """Whether whole numbers are so large that float64 does not hold each of them."""
-    return array.dtype.itemsize == 8 and bool(max(-int(array.min()), int(array.max())) > 2**53)
+    if array.dtype.itemsize < 8 or not array.size:
+        return False
+    return max(-int(array.min()), int(array.max())) > 2**53
+
+
+def narrowed(matrix: Matrix, dtype: np.dtype[Any], *, what: str = "a covariance") -> Matrix:
+    """Return computed numbers in `dtype`, without a copy where they are; `what` names one in a message.
+
+    Infinite data make NaN, so an inf is a number that the dtype cannot hold.
+
+    Raises
+    ------
+    InputError
+        If there is one and the dtype is float32.
+    """
+    with np.errstate(over="ignore"):
+        found: Matrix = matrix.astype(dtype, copy=False)
+    if found.dtype == np.float32 and np.isinf(found).any():
+        raise InputError(f"{what} is past the range of float32; use float64.")
+    return found
 
 
 def refuse_missing(array: Matrix, *, name: str = "data", symbols: tuple[str, ...] | None = None) -> None:

@@ -5,6 +5,7 @@ XDG_CACHE_HOME is left alone, so kernels are built once a machine and not once a
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,6 +18,9 @@ from mtbridge.errors import DeviceError
 
 SHARED = Path(__file__).resolve().parents[1].parent / "shared"
 CONTENDERS = ("opencl", "opencl tiled", "numpy", "serial")
+DEVICE = os.environ.get("MTBRIDGE_TEST_DEVICE", "cpu")
+"""The device that kernels are tested on; "gpu" tests those of a graphics card where there is one."""
+
 SMALL_GROUP = 64
 """Items of a group that select the small settings; a CPU runtime builds the large ones for minutes."""
 
@@ -31,11 +35,11 @@ def shared() -> Path:
 
 @pytest.fixture(scope="session")
 def verdict() -> Verdict:
-    """The device that tests compute on: a CPU's, so that the packed kernels are the ones tested."""
+    """The device that tests compute on: by default a CPU's, so that the packed kernels are tested."""
     try:
-        found = devices.choose("cpu")
+        found = devices.choose(DEVICE)
     except DeviceError as error:
-        pytest.skip(f"no OpenCL device on a processor: {error}")
+        pytest.skip(f"no OpenCL device {DEVICE!r}: {error}")
     devices.load(found)
     return found
 
@@ -45,14 +49,14 @@ def open_tiled(verdict: Verdict) -> Callable[[], OpenCLEngine]:
     """Open an engine with the GPU kernels in their small settings on the CPU device."""
 
     def opened(largest_buffer: int | None = None) -> OpenCLEngine:
-        return open_opencl("cpu", largest_buffer=largest_buffer, tiled=SMALL_GROUP)
+        return open_opencl(DEVICE, largest_buffer=largest_buffer, tiled=SMALL_GROUP)
 
     return opened
 
 
 @pytest.fixture(scope="session")
 def opencl_engine(verdict: Verdict) -> Iterator[Engine]:
-    with open_opencl("cpu") as engine:
+    with open_opencl(DEVICE) as engine:
         # small matrices too, or no test would see the kernels that centre
         engine.centred_from = 0
         yield engine
@@ -63,6 +67,14 @@ def tiled_engine(open_tiled: Callable[[], OpenCLEngine]) -> Iterator[Engine]:
     with open_tiled() as engine:
         engine.centred_from = 0
         yield engine
+
+
+@pytest.fixture(params=["packed", "tiled"])
+def device_engine(
+    request: pytest.FixtureRequest, opencl_engine: OpenCLEngine, tiled_engine: OpenCLEngine
+) -> OpenCLEngine:
+    """The OpenCL engines in turn: with the kernels of processors, and with those of GPUs."""
+    return opencl_engine if request.param == "packed" else tiled_engine
 
 
 @pytest.fixture(scope="session")

@@ -42,10 +42,13 @@
 #if REAL_BITS == 64
 #define SMALL 0x1p-500
 #define LARGE 0x1p+500
+/* a correlation this near to 1 or -1, or beyond, is exactly that */
+#define NEAR (1 - 0x1p-48)
 #define WHOLE long
 #else
 #define SMALL 0x1p-60f
 #define LARGE 0x1p+60f
+#define NEAR (1 - 0x1p-19f)
 #define WHOLE int
 #endif
 #if LANES == 1
@@ -165,7 +168,7 @@ void masked_rows(__global const REAL *restrict source, __global const REAL *rest
                         value = spread > 0 ? C / spread : none;
 #elif STATISTIC == 1
                     LANE value = C / roots(V_i * V_j);
-                    value = value > 1 ? one : value < -1 ? -one : value;
+                    value = value > NEAR ? one : value < -NEAR ? -one : value;
 #else
                     LANE value = C / V_i;
 #endif

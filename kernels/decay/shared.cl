@@ -33,6 +33,12 @@
 #ifndef PACKED
 #define PACKED 0
 #endif
+/* a correlation this near to 1 or -1, or beyond, is exactly that: no rounding tells equal columns apart */
+#if REAL_BITS == 64
+#define NEAR (1 - 0x1p-48)
+#else
+#define NEAR (1 - 0x1p-19f)
+#endif
 #define RESULT SOURCE   /* the type of the answer goes by SOURCE_BITS */
 #if LANES == 1
 #define LANE REAL
@@ -55,18 +61,17 @@ strip(__global const REAL *restrict a, __global const REAL *restrict b, __global
         const LANE b_j = *(__global const LOOSE *)(b + from + j);
         const LANE p_j = *(__global const LOOSE *)(p + from + j);
         R = (a[from + i] * a_j) * R + b[from + i] * b_j;
-        LANE value = R;
-#if UNIT
-        value = value > 1 ? (LANE)(1) : value;
-        value = value < -1 ? (LANE)(-1) : value;
-#endif
 #if BETA
-        value = (value * p_j) * q[from + i];
+        LANE value = (R * p_j) * q[from + i];
 #elif VAST
         const LANE p_i = (LANE)(p[from + i]);
-        value = (value * (p_i > p_j ? p_i : p_j)) * (p_i > p_j ? p_j : p_i);
+        LANE value = (R * (p_i > p_j ? p_i : p_j)) * (p_i > p_j ? p_j : p_i);
 #else
-        value = value * (p[from + i] * p_j);
+        LANE value = R * (p[from + i] * p_j);
+#endif
+#if UNIT && !BETA
+        value = value > NEAR ? (LANE)(1) : value;
+        value = value < -NEAR ? (LANE)(-1) : value;
 #endif
         __global RESULT *at = out + t * cells;
 #if LANES == 1
@@ -128,7 +133,8 @@ void shared_rows(__global const REAL *restrict a, __global const REAL *restrict 
             for (int t = start; t < stop && i == j; t++) {
 #endif
                 const REAL own = BETA ? q[(size_t)t * stride + i] : p[(size_t)t * stride + i];
-                row[t * cells + i] = (RESULT)(own == own && UNIT ? (REAL)1 : own * own);
+                if (UNIT)
+                    row[t * cells + i] = (RESULT)(own == own ? (REAL)1 : own);
             }
         }
     }

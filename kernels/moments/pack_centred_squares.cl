@@ -57,7 +57,7 @@ void pack_centred(__global const SOURCE *restrict source, __global REAL *restric
             const SUM z = inside ? centred(square[y][x], origin, scale) : (SUM)0;
             sum += z;
             if (begin + y < rows_padded)
-                out[(size_t)y * PANEL + x] = z;
+                out[(size_t)y * PANEL + PLACE(y, x)] = z;
         }
         /* the next square fills local memory that a slower item may still read */
         barrier(CLK_LOCAL_MEM_FENCE);

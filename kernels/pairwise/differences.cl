@@ -3,15 +3,15 @@
  * For every pair (i, j) of columns, with r the rows that both have, t(i, j) the sum of z_j over the rows of i, q(i, j) that of
  * z_j squared, and S the sum of z_i z_j:
  *
- *   comoment[i * columns + j] = S - t(i, j) t(j, i) / r       squares[...] = q(i, j) - t(i, j)^2 / r       mean[...] = t(i, j) / r
+ *   comoment[i * columns + j] = S - t(i, j) t(j, i) / r     squares[...] = q(i, j) - t(i, j)^2 / r     mean[...] = t(i, j) / r
  *
- * n[...] = r, and doubtful[...] is 1 where the squares are less than 1 / LEAST of what they were computed from, or near the ends
- * of the range. All is 0 where there are fewer than two rows, but for the mean. Symmetric bit for bit; on the diagonal squares
- * and comoment are the same bits.
+ * n[...] = r, and doubtful[...] is 1 where the squares are less than 1 / LEAST of what they were computed from, or near the
+ * ends of the range. All is 0 where there are fewer than two rows, but for the mean. Symmetric bit for bit; on the diagonal
+ * squares and comoment are the same bits.
  *
  * t(i, j) = base[i] own[j] + sign[i] sums[at[i] + j]: own is the sum over all rows of j; listed_sums.cl makes sums of the rows
- * that i misses (base 1, sign -1) or has (0, 1), and where i misses none it takes none (1, 0). q likewise, from the diagonal of
- * the products and the sums `squares_at` further on. table holds own, base and sign, `columns` of each.
+ * that i misses (base 1, sign -1) or has (0, 1), and where i misses none it takes none (1, 0). q likewise, from the diagonal
+ * of the products and the sums `squares_at` further on. table holds own, base and sign, `columns` of each.
  *
  * One item does ROWS columns i and COLUMNS / GROUP columns j; groups are (columns / COLUMNS, columns / ROWS), rounded up.
  */

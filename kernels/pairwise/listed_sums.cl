@@ -29,7 +29,7 @@ void listed_sums(__global const REAL *restrict panels, __global const int *restr
 {
     const int p = get_group_id(0), lane = get_local_id(0), width = get_num_groups(0) * PANEL;
     const int end = min((int)(get_group_id(1) + 1) * LISTS, lists);
-    __global const REAL *panel = panels + ((size_t)p * rows_padded - first) * PANEL + lane;
+    __global const REAL *panel = panels + ((size_t)p * rows_padded - first) * PANEL;
 
     for (int l = get_group_id(1) * LISTS; l < end; l++) {
         __global SUM *out = sums + (size_t)l * width + p * PANEL + lane, *out_squares = out + (size_t)lists * width;
@@ -40,7 +40,7 @@ void listed_sums(__global const REAL *restrict panels, __global const int *restr
             squares[o] = more ? out_squares[o * GROUP] : (SUM)0;
         }
         for (int k = edges[l]; k < edges[lists + l]; k++) {
-            __global const REAL *at = panel + (size_t)list[k] * PANEL;
+            __global const REAL *at = panel + (size_t)list[k] * PANEL + PLACE(list[k] - first, lane);
 #pragma unroll
             for (int o = 0; o < OWN; o++) {
                 const SUM z = at[o * GROUP];

@@ -10,10 +10,10 @@
  * over the rows that both have. A sum of squares is exactly 0 where all values are equal, and NaN where they are not but their
  * squares are too small for any number. Where no row is common, all is 0.
  *
- * panels as multiply/pack.cl lays them out, with NaN where a value is missing; scales, one a column, are powers of two. For the
- * pairs that a difference of sums would get wrong: each costs some hundred times what it does in a product of matrices, but
- * neighbours of a pair that is asked for come for nothing. One item does PANEL / GROUP lanes of a tile: on a CPU, where GROUP
- * is 1, in vectors of WIDTH, on a GPU one by one.
+ * panels as multiply/pack.cl lays them out, with NaN where a value is missing; scales, one a column, are powers of two. For
+ * the pairs that a difference of sums would get wrong: each costs some hundred times what it does in a product of matrices,
+ * but neighbours of a pair that is asked for come for nothing. One item does PANEL / GROUP lanes of a tile: on a CPU, where
+ * GROUP is 1, in vectors of WIDTH, on a GPU one by one.
  */
 #ifndef PANEL
 #define PANEL 16

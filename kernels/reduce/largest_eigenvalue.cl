@@ -34,7 +34,7 @@
 
 /* y = C x */
 PART void product(__global const REAL *matrix, __global const SUM *restrict x, __global SUM *restrict y, const int columns,
-                    __local SUM *room)
+                  __local SUM *room)
 {
 #if GROUP == 1
     for (int j = 0; j < columns; j++)

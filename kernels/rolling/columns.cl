@@ -32,7 +32,8 @@ void columns(__global const SUM *restrict x, __global const int2 *restrict windo
         }
     const SUM *hollow = (const SUM *)&hole, *close = (const SUM *)&nearby;
     for (int lane = 0; lane < LANES; lane++)
-        holes[(size_t)get_group_id(1) * columns + at + lane] = (hollow[lane] != 0 ? HOLE : 0) | (close[lane] != 0 ? NEARBY : 0);
+        holes[(size_t)get_group_id(1) * columns + at + lane] =
+            (hollow[lane] != 0 ? HOLE : 0) | (close[lane] != 0 ? NEARBY : 0);
 
     LANE A = (LANE)(0), Q = (LANE)(0), low = (LANE)(INFINITY), high = (LANE)(-INFINITY);
 
@@ -65,7 +66,7 @@ void columns(__global const SUM *restrict x, __global const int2 *restrict windo
         const int2 rows = windows[chunk.x + k];
         while (r < rows.y)
             ADD(++r);
-        const SUM n = rows.y - rows.x + 1, root = 1 / ROOT(n);
+        const SUM n = rows.y - rows.x + 1, root = 1 / sqrt(n);
         const LANE sum = heads[k][0] + A, square = heads[k][1] + Q, about = square - sum * sum / n;
         const LANE smallest = heads[k][2] < low ? heads[k][2] : low, largest = heads[k][3] > high ? heads[k][3] : high;
         const SUM *sums = (const SUM *)&sum, *squares = (const SUM *)&square, *V = (const SUM *)&about;
@@ -78,7 +79,7 @@ void columns(__global const SUM *restrict x, __global const int2 *restrict windo
             const bool doubtful = usable && !still && hollow[lane] == 0 && !sound(V[lane], squares[lane]);
             part[to + lane] = usable ? sums[lane] * root : UNDEFINED;
 #if CORRELATION
-            factor[to + lane] = usable && !still ? 1 / ROOT(V[lane]) : UNDEFINED;
+            factor[to + lane] = usable && !still ? 1 / sqrt(V[lane]) : UNDEFINED;
 #elif BETA
             factor[to + lane] = usable && !still ? 1 / V[lane] : UNDEFINED;
 #endif

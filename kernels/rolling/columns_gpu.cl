@@ -7,9 +7,12 @@
  *   left[w], right[w] what C is multiplied with where c is the column of a line of the answer, or of a column of it
  *
  * They are NaN where the answer is, and part and one factor are 0 where a constant makes it exactly 0; of a correlation both
- * are the same, and only left is written. The origin is the mean of the core, or of some of its rows, the scale 1 where products are taken in SUM.
+ * are the same, and only left is written. The origin is the mean of the core, or of some of its rows; the scale, written where
+ * products are taken in a narrower type than SUM, a power of two.
+ *
  * A column with a missing value, an infinity, or a variance not to be trusted in any window of a chunk gets a mark, and an
- * entry g * stride + c in `special`, whose length is lengths[turn]; the other length is cleared for the next launch.
+ * entry g * stride + c in `special`, whose length is lengths[turn]; the other length is cleared for the next launch. So does
+ * one whose values mostly repeat, where products are taken in a narrower type than SUM.
  *
  * One item a column, one group COLUMNS of them in a chunk. Whether a column is constant is asked where its variance is lost,
  * and seen by comparing its values.
@@ -21,8 +24,6 @@
 #ifndef SAMPLES
 #define SAMPLES 8
 #endif
-/* of a number, as ROOT of rolling.clh */
-#define INVERSE_ROOT rsqrt
 
 typedef struct {
     SUM total, squares;
@@ -55,9 +56,9 @@ static inline bool unchanging(__global const SUM *column, const int stride, cons
 __kernel __attribute__((reqd_work_group_size(COLUMNS, 1, 1)))
 void columns_gpu(__global const SUM *restrict x, __global const int *restrict chunks, __global SUM *restrict origin,
                  __global SUM *restrict scale, __global TERM *restrict part, __global TERM *restrict left,
-                 __global TERM *restrict right,
-                 __global uchar *restrict marks, __global int *restrict special, __global int *restrict lengths,
-                 const int stride, const int columns, const int from, const int turn, const int ddof, const int min_periods)
+                 __global TERM *restrict right, __global uchar *restrict marks, __global int *restrict special,
+                 __global int *restrict lengths, const int stride, const int columns, const int from, const int turn,
+                 const int ddof, const int min_periods)
 {
     const int c = get_global_id(0), g = get_group_id(1);
     __global const int *const table = chunks + (size_t)(from + g) * CHUNK_NUMBERS;
@@ -74,14 +75,21 @@ void columns_gpu(__global const SUM *restrict x, __global const int *restrict ch
     /* the mean of the core, or of a few rows of it; of no core, or where one is missing, a value of the chunk that is a number */
     const int core = last + 1 - first - heads;
     const int samples = SCALED ? core : min(core, SAMPLES);
-    SUM middle = 0;
+    SUM middle = 0, before = UNDEFINED;
     bool even = true;
+    int repeats = 0;
 #pragma unroll 8
     for (int n = 0; n < samples; n++) {
         const SUM value = column[(size_t)(first + heads + (SCALED ? n : core * n / samples)) * stride];
         even &= value == column[(size_t)(first + heads) * stride];
+        repeats += value == before;
+        before = value;
         middle += value;
     }
+#if SCALED
+    /* equal products are all rounded alike when they are added up in float, so that roundings do not cancel */
+    marked = !even && 2 * repeats > samples;
+#endif
     /* a mean may round away from a constant */
     middle = even && samples > 0 ? column[(size_t)(first + heads) * stride] : middle / samples;
     for (int row = first; row <= end && !(middle - middle == 0); row++)
@@ -128,16 +136,16 @@ void columns_gpu(__global const SUM *restrict x, __global const int *restrict ch
                     const size_t w = ((size_t)g * WINDOWS + k) * stride + c;
                     if (n != rows) {
                         rows = n;
-                        root = 1 / ROOT((SUM)n);
+                        root = 1 / sqrt((SUM)n);
                     }
                     const SUM A = one.total * root * unit, Q = one.squares * unit * unit, V = Q - A * A;
                     SUM p = 0, l = UNDEFINED, r = UNDEFINED;
-                    if (n < max(min_periods, 1) || (COVARIANCE && n <= ddof)) {
+                    if (n < max(min_periods, 1) || n <= (COVARIANCE ? ddof : 0)) {
                         /* undefined for every pair */
                     } else if (!TRUSTED(V, Q)) {
                         if (k >= table[1] || c >= columns) {
                             /* there is none */
-                        } else if (unchanging(column, stride, first + firsts[k], last + lasts[k])) {
+                        } else if (Q - Q == 0 && unchanging(column, stride, first + firsts[k], last + lasts[k])) {
                             r = CORRELATION ? UNDEFINED : 0;
                             l = COVARIANCE ? 0 : UNDEFINED;
                         } else {
@@ -145,7 +153,7 @@ void columns_gpu(__global const SUM *restrict x, __global const int *restrict ch
                         }
                     } else {
                         p = A;
-                        l = CORRELATION ? INVERSE_ROOT(V) : BETA ? 1 / V : (SUM)1 / (n - ddof);
+                        l = CORRELATION ? rsqrt(V) : BETA ? 1 / V : (SUM)1 / (n - ddof);
                         r = 1;
                     }
                     part[w] = p;

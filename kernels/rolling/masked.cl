@@ -1,10 +1,11 @@
 /* masked.cl - the pairs with a NaN in chunks of windows (rolling.clh): each on the rows that both columns have.
  *
- *   answer as in windows.cl, over what that wrote there, for the chunks list[offset + g]
+ *   answer as in windows.cl, over what that wrote there, for the chunks list[offset + g]; a pair without a NaN keeps what
+ *   windows.cl wrote, so that it has the same bits as its mirror, whatever columns lie beside it
  *
- * The same walk with six sums a pair, over the rows where both are present: z_i z_j, rows, z_i, z_j, z_i^2, z_j^2. A value that
- * is missing counts as 0 on both sides; rows without a value of column i are passed over. What is to be trusted is decided
- * pair by pair.
+ * The same walk with six sums a pair, over the rows where both are present: z_i z_j, rows, z_i, z_j, z_i^2, z_j^2. A value
+ * that is missing counts as 0 on both sides; rows without a value of column i are passed over. What is to be trusted is
+ * decided pair by pair.
  *
  * One item one row of the matrices and VECTORS * LANES columns, for all windows of a chunk.
  */
@@ -70,9 +71,15 @@ void masked(__global const SUM *restrict x, __global const int2 *restrict window
         from[v] = *(__global const LOOSE *)(origin + (size_t)g * columns + at[v]);
     }
     __global const uchar *mine = holes + (size_t)g * columns;
-    bool whole = !(mine[i] & HOLE);
+    const bool hole = mine[i] & HOLE;
+    bool whole = !hole, all_holes[VECTORS];
     for (int j = at[0]; j < at[VECTORS - 1] + LANES; j++)
         whole &= !(mine[j] & HOLE);
+    for (int v = 0; v < VECTORS; v++) {
+        all_holes[v] = true;
+        for (int j = at[v]; j < at[v] + LANES; j++)
+            all_holes[v] &= hole || (mine[j] & HOLE);
+    }
     if (whole || (PACKED && at[VECTORS - 1] + LANES <= i))
         return;
 
@@ -128,7 +135,7 @@ void masked(__global const SUM *restrict x, __global const int2 *restrict window
                     SUM *roots = (SUM *)&root;
 #pragma unroll
                     for (int lane = 0; lane < LANES; lane++)
-                        roots[lane] = ROOT(roots[lane]);
+                        roots[lane] = sqrt(roots[lane]);
                     LANE value = C / root;
                     value = value > (LANE)(NEAR) ? (LANE)(1) : value;
                     value = value < (LANE)(-NEAR) ? (LANE)(-1) : value;
@@ -137,7 +144,14 @@ void masked(__global const SUM *restrict x, __global const int2 *restrict window
 #else
                     const LANE value = C / (count - (LANE)(ddof));
 #endif
-                    store(to + at[v], value, 0);
+                    if (all_holes[v])
+                        store(to + at[v], value, 0);
+                    else {
+                        const SUM *found = (const SUM *)&value;
+                        for (int lane = 0; lane < LANES; lane++)
+                            if (mine[at[v] + lane] & HOLE)
+                                to[at[v] + lane] = found[lane];
+                    }
                     continue;
                 }
             }
@@ -145,6 +159,8 @@ void masked(__global const SUM *restrict x, __global const int2 *restrict window
             const SUM *v_i = (const SUM *)&V_i, *v_j = (const SUM *)&V_j, *q_i = (const SUM *)&Q_i, *q_j = (const SUM *)&Q_j;
             for (int lane = PACKED ? max(i - at[v], 0) : 0; lane < LANES; lane++) {
                 const int j = at[v] + lane;
+                if (!hole && !(mine[j] & HOLE))
+                    continue;
                 SUM value = UNDEFINED;
                 if (enough(n[lane], ddof, min_periods)) {
                     /* no squares and no value near by: all values are the origin */

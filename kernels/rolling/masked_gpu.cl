@@ -47,14 +47,14 @@ static inline void add_values(Sums *to, const SUM a, const SUM b, const SUM from
 static inline SUM answer_of(const Sums *sums, const bool same, const int ddof, const int min_periods, int *lost)
 {
     const SUM n = sums->count;
-    if (n < max(min_periods, 1) || (COVARIANCE && n <= ddof))
+    if (n < max(min_periods, 1) || n <= (COVARIANCE ? ddof : 0))
         return UNDEFINED;
     const SUM V_i = sums->left_square - sums->left * sums->left / n;
     const SUM V_j = sums->right_square - sums->right * sums->right / n;
     const SUM C = sums->product - sums->left * sums->right / n;
     *lost = !sound(V_i, sums->left_square) || !sound(V_j, sums->right_square);
 #if CORRELATION
-    return same ? 1 : clipped(C / (ROOT(V_i) * ROOT(V_j)));
+    return same ? 1 : clipped(C / (sqrt(V_i) * sqrt(V_j)));
 #elif BETA
     return same ? 1 : C / V_i;
 #else
@@ -83,7 +83,7 @@ void masked_gpu(__global const SUM *restrict x, __global const int *restrict chu
                 continue;
             for (int other = get_local_id(0); other < (below ? lines : columns); other += GROUP) {
                 const int p = below ? other : line, i = lines_of[p], j = below ? c : other;
-                if ((PACKED && j < p) || (below && marks[(size_t)g * stride + i]))
+                if (j < (PACKED ? p : 0) || (below && marks[(size_t)g * stride + i]))
                     continue;
                 const SUM from_i = origin[(size_t)g * stride + i], from_j = origin[(size_t)g * stride + j];
                 const size_t place = PACKED ? (size_t)p * columns - (size_t)p * (p + 1) / 2 + j : (size_t)p * columns + j;

@@ -1,25 +1,27 @@
-/* pairs_gpu.cl - covariance, correlation or beta of all pairs of columns in all windows (rolling.clh, rolling_gpu.clh, tile_gpu.clh).
+/* pairs_gpu.cl - covariance, correlation or beta of all pairs of columns in all windows.
  *
- *   answer(w, i, j) = (S - part_i * part_j) * (left_i * right_j), S the sum of z_i z_j over window w, as columns_gpu.cl says
+ * After rolling.clh, rolling_gpu.clh and tile_gpu.clh. With S the sum of z_i z_j over window w, and what columns_gpu.cl says,
+ *
+ *   answer(w, i, j) = (S - part_i * part_j) * (left_i * right_j)
  *
  * for start <= w < start + count, at result[((w - start) * lines + p) * columns + j], i = lines_of[p]; packed, only j >= p.
  * Pairs with a marked column are written too; masked_gpu.cl writes them again.
  *
- * One group a tile of TILE_LINES x TILE_COLUMNS pairs in chunk order[at + g]; an item has 4 lines of a vector of pairs. The rows of the core
- * pass through local memory, SLOTS at a time; then those outside the core are put there and stay, with what is known of the
- * columns, and sixteen windows follow each other without a barrier. So a pair costs little more than 10 operations a window,
- * which take less time than the answer takes to be written.
+ * One group a tile of TILE_LINES x TILE_COLUMNS pairs in chunk order[at + g]. The rows of the core pass through local memory,
+ * SLOTS at a time; then those outside the core are put there and stay, with what is known of the columns, and sixteen windows
+ * follow each other without a barrier. So a pair costs little more than 10 operations a window, which take less time than the
+ * answer takes to be written. What limits a card is how many items its registers have room for: an item has few pairs, and
+ * tiles are so large that a compute unit holds 512 items.
  *
- * A line of an answer begins at a multiple of `unit` elements plus the line times the columns: what a tile is pushed by
- * (tile_gpu.clh). Settings beside those of the headers:
- *
- *   REGULAR  1: chunks are full and every window is one row on from the one before, so that loops have known lengths
+ *   REGULAR  1: every window is one row on from the one before, so that loops have known lengths
  */
 #ifndef REGULAR
 #define REGULAR 0
 #endif
 
-/* to = from + the products of a slot */
+/* to = from + the products of a slot; fma, since a compiler may fuse one element and not its mirror, and it is one
+ * operation of a graphics card
+ */
 #define ADD_SLOT(to, from, slot) \
     do { \
         TERM a_[LINES], b_[EACH]; \
@@ -27,29 +29,15 @@
         TAKE_COLUMNS(b_, others, slot); \
         _Pragma("unroll") \
         for (int n_ = 0; n_ < LINES * EACH; n_++) \
-            to[n_ / EACH][n_ % EACH] = a_[n_ / EACH] * b_[n_ % EACH] + from[n_ / EACH][n_ % EACH]; \
+            to[n_ / EACH][n_ % EACH] = fma(a_[n_ / EACH], b_[n_ % EACH], from[n_ / EACH][n_ % EACH]); \
     } while (0)
 
-/* The rows of the core that are in local memory; of float a few are added up by themselves, which keeps long sums exact. */
-#if SCALED
-#define ADD_CORE(rows) \
-    do { \
-        for (int begin_ = 0; begin_ < (rows); begin_ += 8) { \
-            for (int n_ = 0; n_ < LINES * EACH; n_++) \
-                one[n_ / EACH][n_ % EACH] = 0; \
-            for (int slot_ = begin_; slot_ < min(begin_ + 8, rows); slot_++) \
-                ADD_SLOT(one, one, slot_); \
-            for (int n_ = 0; n_ < LINES * EACH; n_++) \
-                all[n_ / EACH][n_ % EACH] += one[n_ / EACH][n_ % EACH]; \
-        } \
-    } while (0)
-#else
+/* the rows of the core that are in local memory */
 #define ADD_CORE(rows) \
     do { \
         for (int slot_ = 0; slot_ < (rows); slot_++) \
             ADD_SLOT(all, all, slot_); \
     } while (0)
-#endif
 
 #if REGULAR
 #define ADD_HALF(to, from, side, at, size) \
@@ -77,38 +65,34 @@ void pairs_gpu(__global const SUM *restrict x, __global const int *restrict chun
                __global const SUM *restrict scale, __global const TERM *restrict part, __global const TERM *restrict left,
                __global const TERM *restrict right, __global const int *restrict order, __global const int2 *restrict tiles,
                __global const int *restrict lines_of, __global REAL *restrict result, const int stride, const int columns,
-               const int line_count, const int unit, const int first_chunk, const int at, const int start, const int count)
+               const int line_count, const int first_chunk, const int at, const int start, const int count)
 {
-    __local __attribute__((aligned(16))) TERM lines[SLOTS * TILE_LINES], others[SLOTS * TILE_WIDTH];
+    __local __attribute__((aligned(16))) TERM lines[SLOTS * TILE_LINES], others[SLOTS * TILE_COLUMNS];
     __local __attribute__((aligned(16))) TERM line_part[WINDOWS * TILE_LINES], line_factor[WINDOWS * TILE_LINES];
-    __local __attribute__((aligned(16))) TERM other_part[WINDOWS * TILE_WIDTH], other_factor[WINDOWS * TILE_WIDTH];
+    __local __attribute__((aligned(16))) TERM other_part[WINDOWS * TILE_COLUMNS], other_factor[WINDOWS * TILE_COLUMNS];
     __local int firsts[WINDOWS], lasts[WINDOWS];
     const int item = get_local_id(0), down = item / ACROSS, across = item % ACROSS;
     const int2 tile = tiles[get_group_id(0)];
     const int chunk = order[at + get_group_id(1)];
     __global const int *const table = chunks + (size_t)chunk * CHUNK_NUMBERS;
     OPEN_CHUNK(table);
-    /* the lines and columns that this item loads; in front of the first column, that one */
+    /* the lines and columns that this item loads */
     const int line_slot = item / (TILE_LINES / 2), line_in = item % (TILE_LINES / 2) * 2;
-    const int line_place = LINE_PLACE(line_in), next_line = LINE_PLACE(line_in + 1);
     const int line_a = lines_of[tile.x * TILE_LINES + line_in], line_b = lines_of[tile.x * TILE_LINES + line_in + 1];
     const int corner = tile.y * TILE_COLUMNS;
     const int column_slot = item / (TILE_COLUMNS / 2), column_in = item % (TILE_COLUMNS / 2) * 2;
-    const int place = COLUMN_PLACE(column_in), next_place = COLUMN_PLACE(column_in + 1), column = corner + column_in;
-    const int margin_slot = item / 8, margin_place = item % 8 * 2, margin = max(corner - MARGIN + margin_place, 0);
+    const int place = PLACE_OF(column_in), next_place = PLACE_OF(column_in + 1), column = corner + column_in;
     __global const SUM *const origins = origin + (size_t)(chunk - first_chunk) * stride;
     const PAIR line_from = (PAIR)(origins[line_a], origins[line_b]);
     const PAIR column_from = TWO_AT(PAIR, origins + column);
-    const PAIR margin_from = TWO_AT(PAIR, origins + margin);
 #if SCALED
     __global const SUM *const scales = scale + (size_t)(chunk - first_chunk) * stride;
     const PAIR line_scale = (PAIR)(scales[line_a], scales[line_b]);
     const PAIR column_scale = TWO_AT(PAIR, scales + column);
-    const PAIR margin_scale = TWO_AT(PAIR, scales + margin);
 #endif
-    PAIR line_pairs[LOADS_OF(TILE_LINES)], column_pairs[LOADS_OF(TILE_COLUMNS)], margin_pairs[LOADS_OF(16)];
-    /* the first line that it computes, and how far its columns lie to the left */
-    const int line = tile.x * TILE_LINES + LINE_OF(down, 0), shift = (int)((uint)line * (uint)columns & (uint)(unit - 1));
+    PAIR line_pairs[LOADS_OF(TILE_LINES)], column_pairs[LOADS_OF(TILE_COLUMNS)];
+    /* the first line that it computes */
+    const int line = tile.x * TILE_LINES + down * LINES;
 
     TERM all[LINES][EACH], eight[LINES][EACH], four[LINES][EACH], two[LINES][EACH], one[LINES][EACH];
 #pragma unroll
@@ -126,10 +110,6 @@ void pairs_gpu(__global const SUM *restrict x, __global const int *restrict chun
     KNOW(TILE_LINES, line_slot, PUT_LINES, line_factor, ((TERMS)(left[row_ + line_a], left[row_ + line_b])));
     KNOW(TILE_COLUMNS, column_slot, PUT_COLUMNS, other_part, TWO_AT(TERMS, part + row_ + column));
     KNOW(TILE_COLUMNS, column_slot, PUT_COLUMNS, other_factor, TWO_AT(TERMS, right + row_ + column));
-    if (MARGIN) {
-        KNOW(16, margin_slot, PUT_MARGIN, other_part, TWO_AT(TERMS, part + row_ + margin));
-        KNOW(16, margin_slot, PUT_MARGIN, other_factor, TWO_AT(TERMS, right + row_ + margin));
-    }
     for (int row = first + heads; row <= last; row += SLOTS) {
         const int now = rows;
         STORE(now);
@@ -139,9 +119,15 @@ void pairs_gpu(__global const SUM *restrict x, __global const int *restrict chun
         front = more ? row + SLOTS : first;
         rows = more ? min(SLOTS, last + 1 - front) : heads + tails;
         split = more ? rows : heads;
+        /* of double the next rows are on their way meanwhile; of float that takes registers that cost more */
+#if !SCALED
         LOAD(rows, front, split, last + 1);
+#endif
         ADD_CORE(now);
         barrier(CLK_LOCAL_MEM_FENCE);
+#if SCALED
+        LOAD(rows, front, split, last + 1);
+#endif
     }
     STORE(heads + tails);
     if (item < WINDOWS) {
@@ -163,7 +149,7 @@ void pairs_gpu(__global const SUM *restrict x, __global const int *restrict chun
 #if !COVARIANCE
     for (int i = 0; i < LINES; i++)
         for (int j = 0; j < EACH; j++)
-            itself |= (lines_of[line + 4 * i] == corner + COLUMN_OF(across, j)) << (i * EACH + j);
+            itself |= (lines_of[line + i] == corner + COLUMN_OF(across, j)) << (i * EACH + j);
 #endif
 #pragma unroll 1
     for (int s8 = 0; s8 < 2; s8++) {
@@ -190,7 +176,7 @@ void pairs_gpu(__global const SUM *restrict x, __global const int *restrict chun
                     for (int i = 0; i < LINES; i++)
 #pragma unroll
                         for (int j = 0; j < EACH; j++)
-                            answer[i][j] = (one[i][j] - u[i] * v[j]) * (f[i] * g[j]);
+                            answer[i][j] = fma(-u[i], v[j], one[i][j]) * (f[i] * g[j]);
 #pragma unroll
                     for (int n = 0; n < LINES * EACH; n++) {
                         if (itself >> n & 1 && answer[n / EACH][n % EACH] == answer[n / EACH][n % EACH])
@@ -201,9 +187,9 @@ void pairs_gpu(__global const SUM *restrict x, __global const int *restrict chun
                     __global REAL *const matrix = result + (size_t)(k - skipped) * size;
 #pragma unroll
                     for (int i = 0; i < LINES; i++) {
-                        const int p = line + 4 * i;
+                        const int p = line + i;
                         if (p < line_count)
-                            put(matrix + LINE_BEGIN(p), p, corner, across, shift, columns, answer[i]);
+                            put(matrix + LINE_BEGIN(p), p, corner, across, columns, answer[i]);
                     }
                 }
             }
@@ -212,6 +198,6 @@ void pairs_gpu(__global const SUM *restrict x, __global const int *restrict chun
 #if CORRELATION
     if (IS_BEYOND(beyond))
         for (int k = max(skipped, 0); k < windows; k++)
-            clip(result + (size_t)(k - skipped) * size, line, corner, across, shift, columns, line_count);
+            clip(result + (size_t)(k - skipped) * size, line, corner, across, columns, line_count);
 #endif
 }

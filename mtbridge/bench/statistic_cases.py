@@ -38,6 +38,7 @@ class Case:
     exact : one row, window or lag of the exact answer, by its number
     stacked : whether there is a matrix for each window or lag
     scaled : whether errors are shares of the root of the product of two variances
+    counted : whether the serial loop ranks by counting, which takes rows**2 steps a pair
     """
 
     X: Array
@@ -46,6 +47,7 @@ class Case:
     exact: Callable[[int], Array]
     stacked: bool = False
     scaled: bool = False
+    counted: bool = False
 
 
 def history(shape: tuple[int, int], *, gaps: float = 0.0) -> Array:
@@ -139,6 +141,7 @@ def spearman(shape: tuple[int, int]) -> Case:
         lambda data, engine: mtbridge.correlation(data, method="spearman", engine=engine),
         {"pandas": lambda: frame.corr(method="spearman")},
         lambda i: np.array([exact.ranked_pair(X[:, i], column) for column in X.T]),
+        counted=True,
     )
 
 

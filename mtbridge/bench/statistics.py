@@ -48,7 +48,7 @@ def _measure(title: str, case: Case, engines: Engines, peers: tuple[str, ...], r
     import pandas as pd
 
     frame, columns = pd.DataFrame(case.X), case.X.shape[1]
-    multiplications = case.X.size * columns
+    multiplications = case.X.size * columns * (len(case.X) if case.counted else 1)
     contenders = [
         engines.contender(name, multiplications, lambda engine: case.ours(case.X, engine))
         for name in ("opencl", "numpy", "serial")

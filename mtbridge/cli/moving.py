@@ -28,6 +28,7 @@ from mtbridge.cli.panel import (
     ReturnsOption,
     SymbolsOption,
     ToOption,
+    extent,
     listed,
 )
 from mtbridge.cli.say import note, reason
@@ -96,6 +97,31 @@ class Asked:
     weights: str | None
     last: bool
 
+    def __post_init__(self) -> None:
+        beta = self.statistic is Statistic.beta
+        if self.reduce is not Reduce.none and self.last:
+            raise OptionError("--last gives whole matrices; leave it out with --reduce.")
+        if beta and self.reduce is not Reduce.none:
+            raise OptionError("--statistic beta is to one --symbol already; leave --reduce out.")
+        if self.reduce in (Reduce.mean, Reduce.top) and self.statistic is not Statistic.correlation:
+            raise OptionError(
+                f"--reduce {self.reduce.value} is of correlations but --statistic is {self.statistic.value}; "
+                "leave one of them out."
+            )
+        # an option that nothing looks at would leave another answer than the one that was meant
+        for name, value, user in (
+            ("--symbol", self.symbol, Reduce.row),
+            ("--pairs", self.pairs, Reduce.pairs),
+            ("--weights", self.weights, Reduce.variance),
+        ):
+            if value is not None and self.reduce is not user and not (beta and name == "--symbol"):
+                raise OptionError(f"{name} is for --reduce {user.value}; add that, or leave {name} out.")
+
+    @property
+    def taken(self) -> str:
+        """What is taken of each window, for people: the variance of a portfolio is of covariances."""
+        return "covariance" if self.reduce is Reduce.variance else self.statistic.value
+
     def of(self, moving: Any, names: list[str], *, quiet: bool) -> Any:
         """Return the table that is asked for, of the windows `moving` of the symbols `names`."""
 
@@ -104,11 +130,7 @@ class Asked:
                 note(f"{done:,} of {count:,} windows", quiet=quiet)
 
         statistic = self.statistic.value
-        if self.reduce is not Reduce.none and self.last:
-            raise OptionError("--last gives whole matrices; leave it out with --reduce.")
         if self.statistic is Statistic.beta:
-            if self.reduce is not Reduce.none:
-                raise OptionError("--statistic beta is to one --symbol already; leave --reduce out.")
             return moving.beta(self._named(names), last=self.last)
         match self.reduce:
             case Reduce.none:
@@ -143,14 +165,19 @@ class Asked:
         given: dict[str, float] = {}
         for part in listed(self.weights):
             name, _, number = part.partition("=")
+            name = name.strip()
+            if name in given:
+                raise OptionError(f"--weights names {name} twice; give each symbol one weight.")
             try:
-                given[name.strip()] = float(number)
+                given[name] = float(number)
             except ValueError:
                 raise OptionError(
                     f"--weights has {part!r}; give a number for each symbol, such as EURUSD=0.5."
                 ) from None
         if unknown := [name for name in given if name not in names]:
-            raise OptionError(f"--weights names {unknown[0]}, which is not among {', '.join(names)}.")
+            raise OptionError(f"--weights names {unknown[0]!r}, which is not among {', '.join(names)}.")
+        if not given:
+            raise OptionError("--weights is empty; give a number for each symbol, such as EURUSD=0.5.")
         return [given.get(name, 0.0) for name in names]
 
 
@@ -186,7 +213,10 @@ def rolling(
     """
     from mtbridge import frame
 
-    length: int | str = int(window) if window.isascii() and window.isdecimal() else window
+    length: int | str = window
+    # a bare number is one of rows, with a sign or a blank too: as a span of time it would be of nanoseconds
+    with suppress(ValueError):
+        length = int(window)
     files = Files(paths, returns, symbols, start, end, missing, quiet, verbose)
     asked = Asked(statistic, reduce, symbol, pairs, top, weights, last)
     answer(
@@ -307,9 +337,8 @@ def answer(
     if files.verbose:
         note(reason(engine))
     number = "" if asked.reduce is Reduce.none else f", {asked.reduce.value} of each"
-    rows = f"{len(panel.frame)} rows, {panel.frame.index[0]} to {panel.frame.index[-1]}"
     note(
-        f"{what} {asked.statistic.value} of {files.what}{number}: {len(names)} symbols, {rows}; "
+        f"{what} {asked.taken} of {files.what}{number}: {len(names)} symbols, {extent(panel)}; "
         f"{engine.used.name} on {engine.used.device}",
         quiet=files.quiet,
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import typer
 
 from mtbridge.cli.say import note
 from mtbridge.errors import OptionError
-from mtbridge.history import replace_file
+from mtbridge.history import check_destination, replace_file
 from mtbridge.matrix import Result
 
 SHOWN_ROWS = 20
@@ -21,10 +23,15 @@ SUFFIXES = (".csv", ".parquet", ".npz", ".json")
 
 def check_output(path: Path | None) -> None:
     """Refuse a file name that nothing can be written by, before any work is done."""
-    if path is not None and path.suffix.lower() not in SUFFIXES:
+    if path is None:
+        return
+    if path.suffix.lower() not in SUFFIXES:
         raise OptionError(
             f"{path} must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}, which says how to write it."
         )
+    # what the file system says of the name itself is said when it is written
+    with suppress(OSError):
+        check_destination(path)
 
 
 def write_result(result: Result, path: Path) -> None:
@@ -50,11 +57,17 @@ def write_result(result: Result, path: Path) -> None:
             labelled(result).to_csv(temporary, index=named, header=named, lineterminator="\n")
 
 
+def number_form(decimals: int | None) -> Callable[[float], str]:
+    """Return how numbers are printed: `decimals` after the point, or five digits in scientific notation."""
+    return "{:.4e}".format if decimals is None else f"{{:.{decimals}f}}".format
+
+
 def show_result(result: Result, *, decimals: int | None = None) -> None:
-    """Print the matrix as a table: `decimals` after the point, or five digits in scientific notation."""
-    form = "{:.4e}".format if decimals is None else f"{{:.{decimals}f}}".format
+    """Print the matrix as a table, in the form of `number_form`."""
     text = labelled(result).to_string(
-        float_format=form, header=result.symbols is not None, index=result.symbols is not None
+        float_format=number_form(decimals),
+        header=result.symbols is not None,
+        index=result.symbols is not None,
     )
     typer.echo(text)
 
@@ -74,8 +87,7 @@ def finish_table(
     """Write a table whose rows have labels to the file that is named, or print its last rows."""
     frame = table.to_frame(table.name or "value") if isinstance(table, pd.Series) else table
     if path is None:
-        form = "{:.4e}".format if decimals is None else f"{{:.{decimals}f}}".format
-        typer.echo(frame.tail(SHOWN_ROWS).to_string(float_format=form))
+        typer.echo(frame.tail(SHOWN_ROWS).to_string(float_format=number_form(decimals)))
         if len(frame) > SHOWN_ROWS:
             note(f"the last {SHOWN_ROWS} of {len(frame):,} rows; -o writes all of them", quiet=quiet)
         return
@@ -86,14 +98,18 @@ def finish_table(
 
 def write_table(frame: pd.DataFrame, path: Path, suffix: str) -> None:
     """Write a table by the suffix that its name will have: .csv and .parquet with its labels as columns,
-    .npz as arrays `values`, `columns` and one for each level of the row labels, .json as a list of rows.
+    .npz as arrays `values`, `columns` and one for each level of the row labels and each column of text, .json
+    as a list of rows.
     """
     named = frame.copy(deep=False)
     names = [str(name or f"label {level}") for level, name in enumerate(named.index.names)]
     named.index = named.index.set_names(names)
     named.columns = named.columns.map(str)
     if suffix == ".npz":
-        arrays = {"values": named.to_numpy(), "columns": np.array(named.columns, dtype=str)}
+        numbers = named.select_dtypes("number")
+        arrays = {"values": numbers.to_numpy(), "columns": np.array(numbers.columns, dtype=str)}
+        for name in named.columns.difference(numbers.columns):
+            arrays[name] = named[name].fillna("").to_numpy().astype(str)
         for name in names:
             level = named.index.get_level_values(name).to_numpy()
             arrays[name] = level.astype(str) if level.dtype == object else level

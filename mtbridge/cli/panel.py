@@ -77,6 +77,11 @@ class Files:
         return "price levels" if self.returns is Returns.none else f"{self.returns} returns"
 
 
+def extent(panel: Panel) -> str:
+    """Return how many rows there are, and from when to when, for people."""
+    return f"{len(panel.frame)} rows, {panel.frame.index[0]} to {panel.frame.index[-1]}"
+
+
 def listed(text: str) -> list[str]:
     """Return the names in a text that separates them by commas."""
     return [name.strip() for name in text.split(",") if name.strip()]

@@ -29,6 +29,7 @@ from mtbridge.cli.panel import (
     ReturnsOption,
     SymbolsOption,
     ToOption,
+    extent,
 )
 from mtbridge.cli.say import note, reason
 from mtbridge.errors import InputError, OptionError
@@ -169,7 +170,7 @@ def lagged(
         note(reason(opened))
     note(
         f"{statistic} of {files.what} at lags -{lags} to {lags}: {panel.frame.shape[1]} symbols, "
-        f"{span(panel)}; {opened.used.name} on {opened.used.device}",
+        f"{extent(panel)}; {opened.used.name} on {opened.used.device}",
         quiet=quiet,
     )
     finish_table(table, output, decimals=4 if statistic is Lagged.correlation else None, quiet=quiet)
@@ -188,11 +189,6 @@ def bars(annualise: str | None) -> bool | float:
     return number
 
 
-def span(panel: Panel) -> str:
-    """Return how many rows there are, and from when to when."""
-    return f"{len(panel.frame)} rows, {panel.frame.index[0]} to {panel.frame.index[-1]}"
-
-
 def say_result(what: str, files: Files, panel: Panel, result: Result, engine: Engine) -> None:
     """Say what was computed, of what and where."""
     if files.verbose:
@@ -207,7 +203,7 @@ def say_result(what: str, files: Files, panel: Panel, result: Result, engine: En
     if shared is not None and shared.size and shared.min() < result.rows:
         note(f"rows that a pair shares: {shared.min():,} to {shared.max():,}", quiet=files.quiet)
     note(
-        f"{what} of {files.what}: {len(result.matrix)} symbols, {span(panel)}; "
+        f"{what} of {files.what}: {len(result.matrix)} symbols, {extent(panel)}; "
         f"{result.engine} on {result.device}, {result.matrix.dtype}, {result.seconds:.4f} s",
         quiet=files.quiet,
     )

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from mtbridge.client.calls import encoded, sendable
 from mtbridge.client.windows import WindowCalls
-from mtbridge.compute.operations import Missing
+from mtbridge.compute.operations import Missing, counted
 from mtbridge.errors import OptionError, ShapeError
 from mtbridge.frame.joined import gathered
 from mtbridge.frame.matrices import Method, WeightKind
-from mtbridge.frame.options import at_least, checked_ddof
+from mtbridge.frame.options import at_least
 from mtbridge.frame.tables import (
     factors,
     is_frame,
@@ -173,7 +173,7 @@ class Client(WindowCalls):
         NoReplyError
             If there is no worker, or it does not answer in time.
         """
-        given = {"ddof": checked_ddof(ddof), "missing": missing, "min_periods": at_least(min_periods)}
+        given = {"ddof": counted("ddof", ddof), "missing": missing, "min_periods": at_least(min_periods)}
         return self._statistic(Operation.COVARIANCE, X, given, weights, weight_kind, symbols, full)
 
     @overload

@@ -21,7 +21,8 @@ from mtbridge.frame.times import has_times, is_span, nanoseconds_of, span_of
 from mtbridge.matrix import Result
 from mtbridge.wire import Array, MovingOptions, Operation, Role, encode_options, make_options
 
-_NANOSECONDS = 1_000_000
+_MILLISECOND = 1_000_000
+"""In nanoseconds."""
 
 
 class Asked(TypedDict, total=False):
@@ -91,7 +92,7 @@ class WindowCalls(Calls):
         own: dict[str, Any] = {"step": step, "ddof": ddof}
         times = None
         if is_span(window):
-            own["span_ms"], rest = divmod(span_of(window, name="window"), _NANOSECONDS)
+            own["span_ms"], rest = divmod(span_of(window, name="window"), _MILLISECOND)
             if rest:
                 raise OptionError(f"window is {window!r}; a worker counts whole milliseconds.")
             times = _milliseconds(history, None, f"the window {window!r} is a span of time")
@@ -136,7 +137,7 @@ class WindowCalls(Calls):
             if value is not None
         }
         if is_span(halflife):
-            own["halflife_ms"] = span_of(halflife, name="halflife") / _NANOSECONDS
+            own["halflife_ms"] = span_of(halflife, name="halflife") / _MILLISECOND
             if times is not None and asked.get("sort", False):
                 raise OptionError(
                     "sort=True would move the rows but not the times that are given; sort them first."
@@ -262,7 +263,7 @@ def _milliseconds(history: History, times: Any, why: str) -> NDArray[np.int64]:
     given = history.rows if times is None else times
     if times is None and not has_times(given):
         raise InputError(f"{why}, but the rows have no times; give a DataFrame with a DatetimeIndex.")
-    stamps, rest = np.divmod(nanoseconds_of(given, len(history.X)), _NANOSECONDS)
+    stamps, rest = np.divmod(nanoseconds_of(given, len(history.X)), _MILLISECOND)
     if rest.any():
         row = int(np.flatnonzero(rest)[0])
         raise InputError(f"the time of row {row} is finer than a millisecond; round the times first.")
@@ -275,7 +276,8 @@ def _labelled(found: Result, options: MovingOptions, history: History, rows: Any
     if found.pairs is not None:
         if columns is None:
             return (matrix[0], found.pairs[0]) if last else (matrix, found.pairs)
-        return labels.ranked(matrix, found.pairs, rows, columns)
+        ranked = labels.ranked(matrix, found.pairs, rows, columns)
+        return ranked.rename(columns={"correlation": options.statistic})
     if columns is None:
         return float(matrix) if matrix.ndim == 0 else matrix
     if options.column is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from mtbridge.allowed import short
 from mtbridge.compute.devices import VARIABLE, choose
 from mtbridge.compute.engine import Engine
 from mtbridge.compute.moments import Moments
@@ -33,8 +34,8 @@ def open_engine(name: str = "auto", *, device: str | None = None) -> Engine:
     DeviceError
         If OpenCL is asked for and no device is usable, or none is `device`.
     """
-    if name not in ENGINES:
-        raise OptionError(f"there is no engine {name!r}; choose one of {', '.join(ENGINES)}.")
+    if not isinstance(name, str) or name not in ENGINES:
+        raise OptionError(f"there is no engine {short(name)}; choose one of {', '.join(ENGINES)}.")
     if name == "numpy":
         from mtbridge.compute.host import NumpyEngine
 

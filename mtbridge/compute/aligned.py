@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 from contextlib import suppress
 from typing import Any
 
@@ -20,6 +21,9 @@ ALIGNMENT = 128
 def aligned_empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return an uninitialised C-ordered array that starts on a boundary of ALIGNMENT."""
     size = math.prod(shape) * dtype.itemsize
+    if size > sys.maxsize - ALIGNMENT:
+        # numpy would call this a wrong value
+        raise MemoryError(f"an array of shape {shape} is larger than any memory")
     raw = np.empty(size + ALIGNMENT, np.uint8)
     start = -raw.ctypes.data % ALIGNMENT
     return raw[start : start + size].view(dtype).reshape(shape)
@@ -39,7 +43,7 @@ def checked_lengths(shape: int | tuple[int, ...]) -> tuple[int, ...]:
 def checked_dtype(dtype: Any) -> np.dtype[Any]:
     """Return `dtype` as numpy's; OptionError if it is neither float32 nor float64 of this machine."""
     for name in DTYPES:
-        with suppress(TypeError):
+        with suppress(TypeError, ValueError):
             if np.dtype(dtype) == np.dtype(name):
                 return np.dtype(name)
     raise OptionError(f"dtype is {dtype!r}; it can be 'float32' or 'float64'.")

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mtbridge.allowed import is_number, short
 from mtbridge.errors import OptionError, ShapeError
 
 MOST_HALFLIVES = 400
@@ -137,10 +138,13 @@ def alpha_of(
     return number
 
 
-def _number(name: str, value: object) -> float:
-    if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
+def _number(name: str, value: Any) -> float:
+    if not is_number(value):
+        raise OptionError(f"{name} is {short(value)}; it must be a number.")
+    try:
         return float(value)
-    raise OptionError(f"{name} is {value!r}; it must be a number.")
+    except OverflowError:
+        raise OptionError(f"{name} is past the range of float64; give a smaller number.") from None
 
 
 def _check(name: str, value: float, fits: bool, rule: str) -> None:

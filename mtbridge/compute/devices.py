@@ -35,6 +35,7 @@ from mtbridge.sources import PACKAGE
 
 PROBE_SECONDS = 120
 VARIABLE = "MTBRIDGE_DEVICE"
+TENSOR_CORES = "tensor_cores.json"
 VARIABLES_OF_LOADERS = ("OCL_ICD_FILENAMES", "POCL_DEVICES", "LD_LIBRARY_PATH")
 
 
@@ -89,6 +90,8 @@ def survey(*, fresh: bool = False) -> Survey:
     draft = writable_cache() / f"devices.{secrets.token_hex(4)}"
     draft.write_bytes(msgspec.json.encode({mark: found}))
     draft.replace(draft.with_name("devices.json"))
+    # what tensor cores do wrong is looked for again, too
+    draft.with_name(TENSOR_CORES).unlink(missing_ok=True)
     return found
 
 

@@ -57,6 +57,11 @@ class Engine(ABC):
         """A sentence about the choice of the engine for the last call; empty where there was none."""
         return ""
 
+    @property
+    def dtypes(self) -> tuple[str, ...]:
+        """The element types in which it computes."""
+        return DTYPES
+
     def multiply(self, A: Matrix, B: Matrix) -> Matrix:
         """Return the product of `A`, (…, rows, inner), and `B`, (…, inner, columns), in their dtype.
 
@@ -227,6 +232,12 @@ class Engine(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.device})"
+
+
+def gram_in(engine: Engine, Z: Matrix, dtype: str) -> Matrix:
+    """Return Z'Z computed in `dtype`: by `engine`, or on the host where its device lacks that type."""
+    Z = np.asarray(Z, dtype)
+    return engine.gram(Z) if dtype in engine.dtypes else Z.T @ Z
 
 
 def check_out(X: Any, out: Matrix) -> None:

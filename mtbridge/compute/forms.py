@@ -20,6 +20,9 @@ MOST_SQUARES = 8
 # Inner indices whose float32 products are summed in float32 before the sums are added up in float64. Of
 # prices with few levels all roundings fall alike: 256 gave errors of 1.4e-6 there, 64 stays below 4e-7.
 WIDE_SUM = 64
+# Side, in blocks, of the squares that groups do one after the other: about the root of an H200's 132 units.
+# There 16 took 2 to 3 % more time in one run, 8 took 10 to 23 %, and whole rows of blocks 2 to 15 %
+NEAR = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,10 @@ class Form:
     group : work-items of a group
     squares : rows of SQUARE work-items that pack a square of a panel and mirror one of a triangle; 0 where
         one item packs a panel, and gram/<file>.cl writes both triangles itself
+    skewed : rows of panels are skewed (SKEWED of kernels/common.clh)
+    shared : the last blocks are cut into slices by the kernel itself (shares.py), and neighbours come in turn
+    mirrors : gram/<file>.cl writes both triangles itself, whatever `squares` is
+    halves : numbers lie in panels as two halves (kernels/split_mma.clh); for centred columns only
     """
 
     headers: tuple[str, ...]
@@ -49,6 +56,10 @@ class Form:
     inner: int
     group: int
     squares: int
+    skewed: bool = False
+    shared: bool = False
+    mirrors: bool = False
+    halves: bool = False
 
 
 def packed_form(
@@ -95,6 +106,17 @@ def whole_grid(rows: int, columns: int, block: tuple[int, int]) -> NDArray[np.in
     """Every block of a (rows, columns) result: int32 of shape (blocks, 2), block row and block column."""
     down, across = -(-rows // block[0]), -(-columns // block[1])
     return np.indices((down, across), np.int32).reshape(2, -1).T.copy()
+
+
+def skew(form: Form) -> dict[str, int]:
+    """The macro that a kernel needs which writes or reads panels of `form` element by element."""
+    return {"SKEWED": 1} if form.skewed else {}
+
+
+def nearby(grid: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The blocks of `grid`, those in a square of NEAR x NEAR after each other: they read the same panels."""
+    down, across = grid.T
+    return grid[np.lexsort((across, down, across // NEAR, down // NEAR))].copy()
 
 
 def upper_triangle(columns: int, block: tuple[int, int]) -> NDArray[np.int32]:

@@ -10,6 +10,10 @@ Nothing is ever subtracted but a mean from a value, so no departed value leaves 
 weight; nothing is squared, so 1e-170 and 1e200 meet unharmed; sigma is exactly 0 until the first value that
 differs. Means are pairs of floats, so a level of 1e8 costs no digits. Where no value is missing, means and
 deviations are a column's and only R is a pair's.
+
+The squares of a and b sum to 1 but for rounding, and that adds up over the rows. The norm, the R of a column
+with itself by the same recurrence, tells what it adds up to, and the answer is R over the root of both norms:
+equal columns correlate by exactly 1, and negated ones by -1.
 """
 
 from __future__ import annotations
@@ -20,7 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtbridge.compute.decay import Decay
-from mtbridge.compute.sequence import MatrixSequence, Wanted
+from mtbridge.compute.moments import NEAR_ONE
+from mtbridge.compute.sequence import MatrixSequence, Statistic, Wanted
 from mtbridge.errors import OptionError, ShapeError
 from mtbridge.matrix import Matrix
 
@@ -28,7 +33,11 @@ Floats = NDArray[np.float64]
 
 SMALLEST = float(np.finfo(np.float64).tiny)
 """A deviation that was not 0 stays at least this, however long its column rests afterwards."""
+TINY = 2.0**-900
+"""Values below it, but for 0, may have deviations that lose digits."""
 
+RAISED = 20
+"""Power of two up to which columns with such values are raised; 2**1000 times as much is still a number."""
 
 SURVEYED = 1 << 18
 """Elements that are looked at together, so that a long history needs no copy."""
@@ -51,12 +60,15 @@ class HostDecay(MatrixSequence):
         check_decay(X, plan, wanted)
         super().__init__(wanted, X.shape[1], len(plan))
         self._plan = plan
+        self._dense, _, tiny = surveyed(X)
+        self._shift: NDArray[np.int64] | None = None
         self._X = X
+        if tiny:
+            self._X, self._shift = raised(X)
         left = np.arange(self.columns) if wanted.left is None else np.array(wanted.left, np.int64)
         self._left = left
         self._diagonal = (np.arange(len(left)), left)
         self._upper = np.triu_indices(self.columns) if wanted.packed else None
-        self._dense, _ = surveyed(X)
         whole = (len(left), self.columns)
         self._i = Side((len(left), 1) if self._dense else whole)
         self._j = Side((1, self.columns) if self._dense else whole)
@@ -99,23 +111,29 @@ class HostDecay(MatrixSequence):
         self._spread = g * g * self._spread + 2 * g * u
         a_i, b_i = self._i.take(x[self._left][:, None], g, u, seen)
         a_j, b_j = self._j.take(x, g, u, seen)
-        # beyond 1 by rounding only
-        self._R = np.clip((a_i * a_j) * self._R + b_i * b_j, -1.0, 1.0)
-        spoilt = np.isnan(self._i.sigma) | np.isnan(self._j.sigma)
-        self._R[self._diagonal] = np.where(spoilt[self._diagonal], np.nan, 1.0) if spoilt.any() else 1.0
+        self._R = (a_i * a_j) * self._R + b_i * b_j
 
     def _matrix(self) -> Floats:
-        wanted, i, j, R = self.wanted, self._i.sigma, self._j.sigma, self._R
+        wanted, i, j = self.wanted, self._i.sigma, self._j.sigma
+        R = self._R / np.sqrt(self._i.norm * self._j.norm)
+        near = np.abs(R) > 1 - NEAR_ONE
+        R[near] = np.sign(R[near])
+        own = R[self._diagonal]
+        R[self._diagonal] = np.where(np.isnan(own), np.nan, 1.0)
         few = self._rows < max(wanted.min_periods, 1)
         if wanted.statistic == "covariance":
-            # the larger deviation first: their product alone may overflow or vanish
-            found = (R * self._divisor()) * np.maximum(i, j) * np.minimum(i, j)
+            # the larger deviation first: their product alone may overflow or vanish; and a root for each, for
+            # where the newest row has nearly all weight, deviations are as small as the divisor is large
+            root = np.sqrt(self._divisor())
+            found = R * (root * np.maximum(i, j)) * (root * np.minimum(i, j))
         elif wanted.statistic == "correlation":
             found = np.where((i == 0) | (j == 0), np.nan, R)
         else:
             found = np.where(i == 0, np.nan, (R * j) / i)
             own = found[self._diagonal]
             found[self._diagonal] = np.where(np.isnan(own), own, 1.0)
+        if self._shift is not None:
+            found = lowered(found, self._shift[self._left][:, None], self._shift, wanted.statistic)
         return np.where(few, np.nan, found)
 
     def _divisor(self) -> Floats:
@@ -129,10 +147,11 @@ class HostDecay(MatrixSequence):
 
 
 class Side:
-    """The mean, as a pair of floats, and the deviation of one column of each pair."""
+    """The mean, as a pair of floats, the deviation and the norm of one column of each pair."""
 
     def __init__(self, shape: tuple[int, int]) -> None:
         self.mean, self.rest, self.sigma = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        self.norm = np.ones(shape)
 
     def take(self, x: Floats, g: Floats, u: Floats, seen: NDArray[np.bool_] | None) -> tuple[Floats, Floats]:
         """Take the values `x` in and return a and b of the recurrence."""
@@ -149,6 +168,7 @@ class Side:
         moved = sigma != 0
         a = np.where(moved, p / sigma, 1.0)
         b = np.where(moved, q / sigma, 0.0)
+        self.norm = (a * a) * self.norm + b * b
         was = ((self.sigma > 0) & (g > 0)) | moved
         self.sigma = np.where(was & (sigma < SMALLEST), SMALLEST, sigma)
         return a, b
@@ -169,23 +189,45 @@ def values_and_presence(X: Matrix) -> tuple[Floats, NDArray[np.bool_]]:
     return values, present
 
 
-def surveyed(X: Matrix) -> tuple[bool, float]:
-    """Whether no value is missing, and the largest size of those that are finite; 0 where there is none."""
-    dense, largest = True, 0.0
+def raised(X: Matrix) -> tuple[Matrix, NDArray[np.int64]]:
+    """Return the columns in float64 times 2**shift, which is exact, and the shifts, 0 or more."""
+    values = np.array(X, np.float64, order="C")
+    sizes = np.abs(values)
+    _, reach = np.frexp(sizes.max(axis=0, initial=0.0, where=np.isfinite(sizes)))
+    shift = np.clip(RAISED - reach.astype(np.int64), 0, 1000)
+    return np.ldexp(values, shift.astype(np.int32)), shift
+
+
+def lowered(values: Floats, left: Any, right: Any, statistic: Statistic) -> Floats:
+    """Return what was found of columns that were raised by `left` and `right` as it is of the columns."""
+    if statistic == "correlation":
+        return values
+    shift = left - right if statistic == "beta" else -left - right
+    return np.asarray(np.ldexp(values, np.asarray(shift, np.int32)))
+
+
+def surveyed(X: Matrix) -> tuple[bool, float, bool]:
+    """What the values of `X` are like.
+
+    Returns
+    -------
+    whether none is missing; the largest size of those that are finite, 0 where there is none; whether one is
+    so small that deviations may lose digits
+    """
+    dense, largest, tiny = True, 0.0, False
     piece = max(1, SURVEYED // max(X.shape[1], 1))
     for start in range(0, len(X), piece):
         sizes = np.abs(X[start : start + piece])
         dense = dense and not np.isnan(sizes).any()
         largest = max(largest, float(sizes.max(initial=0.0, where=np.isfinite(sizes))))
-    return dense, largest
+        below = sizes < TINY
+        tiny = tiny or bool(np.count_nonzero(below) > np.count_nonzero(sizes[below] == 0))
+    return dense, largest, tiny
 
 
 def check_decay(X: Matrix, plan: Decay, wanted: Wanted) -> None:
     """Refuse what does not fit the history, and a ddof that has no meaning."""
-    columns = X.shape[1]
-    for column in wanted.left or ():
-        if not 0 <= column < columns:
-            raise OptionError(f"column {column} is wanted; the columns are 0 to {columns - 1}.")
+    wanted.check_left(X.shape[1])
     if len(X) != len(plan):
         raise ShapeError(f"the plan has {len(plan)} rows but X has {len(X)}; they must be equal.")
     if wanted.ddof < 0 or (not plan.counted and wanted.ddof > 1):

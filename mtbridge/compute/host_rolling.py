@@ -14,12 +14,10 @@ from numpy.typing import NDArray
 from mtbridge.compute.host import NumpyEngine
 from mtbridge.compute.masked import masked_moments, masked_pair_moments
 from mtbridge.compute.pair_moments import PairMoments
-from mtbridge.compute.sequence import MatrixSequence, Wanted
+from mtbridge.compute.sequence import FLOAT64, MatrixSequence, Wanted
 from mtbridge.compute.windows import Rolling
 from mtbridge.errors import OptionError, ShapeError
 from mtbridge.matrix import Matrix
-
-FLOAT64 = np.dtype(np.float64)
 
 
 class WindowByWindow(MatrixSequence):
@@ -110,6 +108,4 @@ def check_rolling(X: Matrix, plan: Rolling, wanted: Wanted) -> None:
         raise ShapeError(f"the last window ends at row {plan.end - 1} but X has {len(X)} rows.")
     if wanted.ddof < 0:
         raise OptionError(f"ddof is {wanted.ddof}; it must be 0 or more.")
-    for column in wanted.left or ():
-        if not 0 <= column < X.shape[1]:
-            raise OptionError(f"there is no column {column}; X has {X.shape[1]}, counted from 0.")
+    wanted.check_left(X.shape[1])

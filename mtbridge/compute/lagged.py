@@ -6,6 +6,7 @@ on its own overlap: means and variances are of the rows that take part, never of
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,18 +14,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mtbridge.allowed import short
 from mtbridge.compute.blocks import spans
 from mtbridge.compute.centre import Centred, centre
 from mtbridge.compute.engine import Engine
 from mtbridge.compute.masked import Masked, masked_pair_moments
 from mtbridge.compute.moments import Vector
+from mtbridge.compute.operations import refuse_count
 from mtbridge.compute.pair_moments import PairMoments
 from mtbridge.compute.pair_sums import SideSums, settled
-from mtbridge.compute.sequence import Statistic
+from mtbridge.compute.sequence import FLOAT64, Statistic
 from mtbridge.errors import InputError, OptionError
-from mtbridge.matrix import DTYPES, Matrix
-
-FLOAT64 = np.dtype(np.float64)
+from mtbridge.matrix import Matrix, narrowed
 
 LAGS_AT_ONCE = 8
 """Lags whose moments are held at a time: the columns are centred once for them all."""
@@ -102,17 +103,16 @@ def lagged_moments(
     engine : takes the products, in float64 where its device has that
     X : float32 or float64 array of shape (rows, columns); NaN is missing, inf makes NaN of pairs that meet it
     lags : whole numbers of 0 or more; beyond the last row, pairs have no rows
-    dtype : of the products of lag 0, which are those of `Engine.pair_moments`, and of the other lags where
-        the device has no float64; by default that of `X`
+    dtype : of the products where the device has no float64; by default that of `X`
     """
-    able = FLOAT64.name in getattr(engine, "dtypes", DTYPES)
+    able = FLOAT64.name in engine.dtypes
     prepared: Complete | Gapped | None = None
     if able and X.size and any(lags):
         prepared = Gapped.of(X) if np.isnan(X).any() else Complete(X, centre(X, FLOAT64))
     found = []
     for lag in lags:
         if lag == 0:
-            found.append(engine.pair_moments(X, dtype=dtype))
+            found.append(engine.pair_moments(X, dtype=FLOAT64 if able else dtype))
         elif prepared is not None and len(X) - lag > 1:
             found.append(prepared.at(lag, engine))
         else:
@@ -152,25 +152,38 @@ def lagged(
     OptionError
         If `most` is not a whole number of 0 or more, or the statistic is another one.
     InputError
-        If a covariance is past the range of float32 and that is the dtype.
+        If a covariance is past the range of float32 and that is the dtype, or the answer past the memory.
     """
-    if isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 0:
-        raise OptionError(f"the largest lag is {most!r}; it must be a whole number of 0 or more.")
-    if statistic not in ("covariance", "correlation"):
-        raise OptionError(f"there is no lagged {statistic!r}; there are 'covariance' and 'correlation'.")
+    refuse_count("the largest lag", most)
+    most = int(most)
+    if not isinstance(statistic, str) or statistic not in ("covariance", "correlation"):
+        raise OptionError(f"there is no lagged {short(statistic)}; there are 'covariance' and 'correlation'.")
     kind = np.dtype(dtype or X.dtype)
     shape = (2 * most + 1, X.shape[1], X.shape[1])
-    matrix, counts = np.empty(shape, kind), np.empty(shape, np.int64)
-    for part in spans(most + 1, LAGS_AT_ONCE):
+    matrix, counts = _empty(shape, kind)
+    # past the last row no pair has any rows, however many such lags there are
+    reach = min(most, max(len(X) - 1, 0))
+    for beyond in (slice(0, most - reach), slice(most + reach + 1, None)):
+        matrix[beyond], counts[beyond] = np.nan, 0
+    for part in spans(reach + 1, LAGS_AT_ONCE):
         lags = range(part.start, part.stop)
         for lag, moments in zip(lags, engine.lagged_moments(X, lags, dtype=kind), strict=True):
             if statistic == "covariance":
-                answer = moments.covariance(ddof, min_periods)
-                if kind == np.float32 and np.nanmax(np.abs(answer), initial=0.0) > np.finfo(np.float32).max:
-                    raise InputError("a covariance is past the range of float32; use float64.")
+                answer = narrowed(moments.covariance(ddof, min_periods), kind)
             else:
                 answer = moments.correlation(min_periods)
             matrix[most + lag], counts[most + lag] = answer, moments.n
             if lag:
                 matrix[most - lag], counts[most - lag] = matrix[most + lag].T, moments.n.T
     return matrix, counts
+
+
+def _empty(shape: tuple[int, ...], kind: np.dtype[Any]) -> tuple[Matrix, NDArray[np.int64]]:
+    """Return the arrays of the answer, not filled in yet."""
+    try:
+        return np.empty(shape, kind), np.empty(shape, np.int64)
+    except (MemoryError, ValueError):
+        gigabytes = math.prod(shape) * (kind.itemsize + 8) // 10**9
+        raise InputError(
+            f"{short(shape[0])} lags take {short(gigabytes)} GB, more than there is; use fewer of them."
+        ) from None

@@ -5,14 +5,17 @@ Arrays that are handed over must stay alive until the queue has been waited for.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mtbridge.compute.blocks import spans
 from mtbridge.compute.device_matrix import DeviceMatrix
-from mtbridge.compute.forms import SQUARE, WIDE_SUM, Form, upper_triangle, whole_grid
+from mtbridge.compute.forms import SQUARE, WIDE_SUM, Form, nearby, skew, upper_triangle, whole_grid
 from mtbridge.compute.opencl_moments import Centring
+from mtbridge.compute.shares import SharedSums
 from mtbridge.compute.slices import Sums, slab_depth
 from mtbridge.matrix import Matrix
 
@@ -37,9 +40,8 @@ class Launches:
         shape = rows, inner, columns = (*A.shape, B.shape[1])
         files = (*form.headers, f"multiply/{form.file}.cl")
         defines = macros(form, A.dtype, total)
-        block = (form.rows, form.columns)
-        table = self._device.table((rows, columns, block), lambda: whole_grid(rows, columns, block))
-        sums = Sums("multiply", files, defines, form, shape, *table, total, target, limit)
+        table = self._table(form, lambda: whole_grid(rows, columns, (form.rows, form.columns)), rows, columns)
+        sums = _summing(form)("multiply", files, defines, form, shape, *table, total, target, limit)
         left, right = self.source("left", transposed(A)), self.source("right", B)
         depth = slab_depth(form, shape, size=A.itemsize, units=self._device.units)
         for slab in spans(inner, depth):
@@ -54,8 +56,8 @@ class Launches:
         shape = (columns, inner, columns)
         files = (*form.headers, f"gram/{form.file}.cl")
         defines = {**macros(form, X.dtype, total), "LEFT_PANEL": form.right}
-        table = self.triangle(columns, (form.rows, form.columns))
-        sums = Sums("gram", files, defines, form, shape, *table, total, target, limit)
+        table = self._table(form, lambda: upper_triangle(columns, (form.rows, form.columns)), columns)
+        sums = _summing(form)("gram", files, defines, form, shape, *table, total, target, limit)
         source = X if isinstance(X, Centring) else self.source("right", X)
         depth = slab_depth(form, shape, size=X.itemsize, units=self._device.units)
         for slab in spans(inner, depth):
@@ -65,7 +67,7 @@ class Launches:
                 panels, deep = self.pack(form, "right", source, columns, slab, X.itemsize)
             sizes = (np.int32(columns), np.int32(deep), np.int32(columns))
             sums.queue(self._device, (panels,), sizes, slab)
-        if form.squares:
+        if form.squares and not form.mirrors:
             self._mirror(form, target, columns, total)
 
     def _mirror(self, form: Form, target: Any, columns: int, total: np.dtype[Any]) -> None:
@@ -74,6 +76,11 @@ class Launches:
         blocks, count = self.triangle(columns, (SQUARE, SQUARE))
         local = (SQUARE, form.squares)
         self._device.run(kernel, (count, 1), local, target, np.int32(columns), np.int32(columns), blocks)
+
+    def _table(self, form: Form, blocks: Callable[[], NDArray[np.int32]], *shape: int) -> tuple[Any, int]:
+        """The table of the blocks of a product in the order of its form, and how many they are."""
+        key = (*shape, (form.rows, form.columns), form.shared)
+        return self._device.table(key, lambda: nearby(blocks()) if form.shared else blocks())
 
     def triangle(self, columns: int, block: tuple[int, int]) -> tuple[Any, int]:
         """The table of the blocks that touch the upper triangle, and how many they are."""
@@ -105,7 +112,7 @@ class Launches:
         defines = {"REAL_BITS": 8 * size, "PANEL": panel}
         if form.squares:
             file, local = "multiply/pack_squares.cl", (SQUARE, form.squares)
-            defines |= {"SQUARE": SQUARE, "DOWN": form.squares}
+            defines |= {"SQUARE": SQUARE, "DOWN": form.squares, **skew(form)}
             groups = (panels * panel // SQUARE, -(-depth // SQUARE))
         else:
             file, local = "multiply/pack.cl", (1, 1)
@@ -115,6 +122,10 @@ class Launches:
         sizes = (np.int32(strips), np.int32(inner), np.int32(depth), np.int64(steps[0]), np.int64(steps[1]))
         self._device.run(kernel, groups, local, source, packed, *sizes, offset=(0, slab.start))
         return packed, depth
+
+
+def _summing(form: Form) -> type[Sums]:
+    return SharedSums if form.shared else Sums
 
 
 def macros(form: Form, dtype: np.dtype[Any], total: np.dtype[Any]) -> dict[str, int]:

@@ -31,9 +31,7 @@ def newest_matrix(X: Matrix, plan: Rolling | Decay, wanted: Wanted, engine: Engi
     matrices before.
     """
     if isinstance(plan, Rolling):
-        first, last = int(plan.first[-1]), int(plan.last[-1])
-        X = X[first : last + 1]
-        plan = Rolling(np.zeros(1, np.int64), np.full(1, last - first, np.int64))
+        X, plan = newest_rows(X, plan)
     else:
         check_decay(X, plan, wanted)
     if wanted.left is not None or wanted.statistic == "beta":
@@ -55,6 +53,12 @@ def newest_matrix(X: Matrix, plan: Rolling | Decay, wanted: Wanted, engine: Engi
     else:
         matrix, _ = weighted_correlation(X, engine=engine, reliability=weights, dtype=FLOAT64)
     return _as_wanted(matrix, wanted)
+
+
+def newest_rows(X: Matrix, plan: Rolling) -> tuple[Matrix, Rolling]:
+    """Return the rows of the last window, and the plan of that window alone."""
+    first, last = int(plan.first[-1]), int(plan.last[-1])
+    return X[first : last + 1], Rolling(np.zeros(1, np.int64), np.full(1, last - first, np.int64))
 
 
 def weights_of(plan: Decay) -> NDArray[np.float64]:

@@ -18,6 +18,7 @@ from pyopencl.tools import ImmediateAllocator, MemoryPool
 
 from mtbridge.compute.aligned import ALIGNMENT, aligned_empty
 from mtbridge.compute.embedded import name_the_processor
+from mtbridge.compute.nvidia import capability
 from mtbridge.errors import DeviceError
 from mtbridge.matrix import Matrix
 from mtbridge.sources import program_text
@@ -136,6 +137,7 @@ class Device:
         self.largest_group = int(found.handle.max_work_group_size)
         self.units = int(found.handle.max_compute_units)
         self.local_bytes = int(found.handle.local_mem_size)
+        self.capability = capability(found.platform, found.handle)
         self._pool = MemoryPool(ImmediateAllocator(self._queue))
         self._kernels: dict[tuple[Any, ...], Kernel] = {}
         self._slots: dict[str, Any] = {}

@@ -32,7 +32,7 @@ VAST = 2.0**450
 """Beyond it, a product of two deviations may overflow though their covariance does not."""
 
 GROUPS_A_UNIT = 4
-COLUMN_STATES = 5
+COLUMN_STATES = 6
 PAIR_STATES = 10
 ITEMS = 64
 """Work-items of a group on a GPU."""
@@ -43,7 +43,7 @@ class OpenCLDecay(OpenCLSequence):
 
     NaN is missing, inf is data: it makes its pairs NaN from its row on. Where a pair's variances leave
     2**-500 .. 2**500 in a history with missing values, the host goes on with the sequence; it does all of it
-    where what the pairs carry is larger than a buffer.
+    where what the pairs carry is larger than a buffer, or values are so small that deviations lose digits.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class OpenCLDecay(OpenCLSequence):
         lanes = 1 if self._items else 8
         # vectors may begin at any column and reach beyond the last
         self._stride = -(-self.columns // 8) * 8 + (0 if self._items else 8)
-        self._dense, largest = surveyed(X)
+        self._dense, largest, tiny = surveyed(X)
         self._vast = largest > VAST
         left = range(self.columns) if wanted.left is None else wanted.left
         self._left = device.uploaded(np.array(left, np.int32))
@@ -83,7 +83,7 @@ class OpenCLDecay(OpenCLSequence):
         bounds, self._groups = shares(widths, 1 if self._items else device.units * GROUPS_A_UNIT)
         self._bounds = device.uploaded(bounds)
         states = self._rows * self._stride * (1 if self._dense else PAIR_STATES)
-        if 8 * states > limit:
+        if tiny or 8 * states > limit:
             self._host = HostDecay(X, plan, wanted)
         else:
             # of this sequence alone, since several may be open at a time

@@ -1,10 +1,10 @@
-"""The `opencl` engine: products on one OpenCL device, in blocks where its buffers are too small."""
+"""The `opencl` engine: products, moments, windows and ranks on one OpenCL device."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,14 +15,16 @@ from mtbridge.compute.aligned import aligned_empty
 from mtbridge.compute.blocks import block_sizes, spans
 from mtbridge.compute.centre import ordinary_centre
 from mtbridge.compute.device_matrix import DeviceMatrix
-from mtbridge.compute.double_float import gram_in_double_floats, slab_rows
-from mtbridge.compute.engine import Engine, check_out
-from mtbridge.compute.forms import WIDE_SUM, Form, packed_form, tiled_form
+from mtbridge.compute.engine import check_out
+from mtbridge.compute.forms import Form, packed_form, tiled_form
 from mtbridge.compute.launches import Launches, Operand, contiguous, element_steps, macros
 from mtbridge.compute.moments import Moments, without_residue
+from mtbridge.compute.nvidia import FIRST_CAPABILITY, tensor_core_form, trusted
+from mtbridge.compute.opencl_blocks import BlockedProducts
 from mtbridge.compute.opencl_moments import ELEMENTS, SUM, Uncentred
 from mtbridge.compute.parameters import Limits
 from mtbridge.compute.slices import slab_depth
+from mtbridge.compute.split_mma import CAPABILITIES, split_form
 from mtbridge.compute.tuned import AGAIN, Target, store, tuned_for
 from mtbridge.errors import DeviceError, InputError
 from mtbridge.matrix import DTYPES, Matrix
@@ -33,9 +35,6 @@ if TYPE_CHECKING:
     from mtbridge.compute.pair_moments import PairMoments
     from mtbridge.compute.sequence import MatrixSequence, Wanted
     from mtbridge.compute.windows import Rolling
-
-SMALLEST_LIMIT = 1 << 20
-"""Bytes: a device that cannot give buffers of this size has no memory for us; smaller ones do not help."""
 
 
 def open_opencl(
@@ -74,7 +73,7 @@ def open_opencl(
     raise DeviceError(f"the OpenCL device {verdict.name} is listed at one time and gone at another.")
 
 
-class OpenCLEngine(Engine):
+class OpenCLEngine(BlockedProducts):
     """Products by the kernels in kernels/multiply and kernels/gram.
 
     `tiled` takes the GPU kernels, for groups of up to so many items, on a CPU device too: slow, but it can be
@@ -105,6 +104,12 @@ class OpenCLEngine(Engine):
         self._forms = {dtype: self.form(dtype) for dtype in DTYPES}
         # element types with tuned settings whose kernels have not been built yet
         self._unproven: set[str] = set()
+        # element types with kernels for tensor cores that have not been tried yet
+        fitting = device.fp64 and not tiled and device.capability >= FIRST_CAPABILITY
+        self._untried = {"float64"} if fitting else set()
+        # the form of centred float32 columns where they have one of their own, and whether it is to be tried
+        self.centred_form: Form | None = None
+        self._split_untried = fitting and device.capability in CAPABILITIES
 
     @property
     def kernels_device(self) -> Device:
@@ -126,6 +131,8 @@ class OpenCLEngine(Engine):
 
     def form_in_use(self, dtype: str) -> Form:
         """Return the form of products of `dtype`, with the settings that are in use."""
+        if dtype in self._untried:
+            self._try_tensor_cores(dtype)
         if dtype in self._unproven:
             self._prove(dtype)
         return self._forms[dtype]
@@ -144,12 +151,15 @@ class OpenCLEngine(Engine):
         DeviceError
             If their kernels cannot be built; the settings stay as they were.
         """
-        form = self.form(dtype, settings)
+        self._use(dtype, self.form(dtype, settings))
+
+    def _use(self, dtype: str, form: Form) -> None:
         defines = macros(form, np.dtype(dtype), np.dtype(dtype))
         for name, more in (("multiply", {}), ("gram", {"LEFT_PANEL": form.right})):
             self._device.kernel(name, (*form.headers, f"{name}/{form.file}.cl"), {**defines, **more})
         self._forms[dtype] = form
         self._unproven.discard(dtype)
+        self._untried.discard(dtype)
 
     def target(self, dtype: str) -> Target:
         """Return what settings that are measured on this engine are good for."""
@@ -204,6 +214,59 @@ class OpenCLEngine(Engine):
             )
         return self.form_in_use(X.dtype.name)
 
+    def _try_tensor_cores(self, dtype: str) -> None:
+        """Take the kernels for tensor cores where they are right and can be built; else nothing changes."""
+        self._untried.discard(dtype)
+        good, fault = trusted(self._key, self._device.capability)
+        if good:
+            try:
+                self._use(dtype, tensor_core_form(self._device.capability))
+            except (DeviceError, MemoryError) as error:
+                fault = str(error)
+        if fault:
+            self._leave_out(dtype, fault)
+
+    def _form_of_centred(self, dtype: str) -> Form:
+        """The form of products of centred columns: in halves on tensor cores where those are right."""
+        if dtype == "float32" and self._split_untried:
+            self._split_untried = False
+            good, fault = trusted(self._key, self._device.capability, family="split_mma")
+            if good:
+                try:
+                    self.use_halves(self._device.capability)
+                except (DeviceError, MemoryError) as error:
+                    fault = str(error)
+            if fault:
+                self._leave_out(dtype, fault)
+        if dtype == "float32" and self.centred_form is not None:
+            return self.centred_form
+        return self.form_in_use(dtype)
+
+    def use_halves(self, capability: int | None) -> None:
+        """Take centred float32 columns in halves from now on (split_mma.py), or with None as all others.
+
+        `capability` is that of the device, or 0 for the same in plain OpenCL C, which is there for tests.
+
+        Raises
+        ------
+        DeviceError
+            If their kernel cannot be built; then they are taken as all others.
+        """
+        self._split_untried = False
+        self.centred_form = None
+        if capability is not None:
+            form = split_form(capability)
+            defines = {**macros(form, np.dtype(np.float32), SUM), "LEFT_PANEL": form.right}
+            self._device.kernel("gram", (*form.headers, f"gram/{form.file}.cl"), defines)
+            self.centred_form = form
+
+    def _leave_out(self, dtype: str, fault: str) -> None:
+        print(
+            f"mtbridge: the tensor cores of {self.device} are left out of {dtype} products: {fault}; "
+            "the portable kernels are used, and `mtbridge devices --fresh` tries again.",
+            file=sys.stderr,
+        )
+
     def _prove(self, dtype: str) -> None:
         """Build the kernels with their tuned settings; take the shipped ones where that fails."""
         self._unproven.discard(dtype)
@@ -242,50 +305,6 @@ class OpenCLEngine(Engine):
         if total != X.dtype and not self._device.fp64:
             return self._gram_without_fp64(X)
         return self._gram_in_blocks(X, total)
-
-    def _gram_without_fp64(self, X: Matrix) -> Matrix:
-        """X'X of float32, summed in pairs of floats; on the host where a buffer would be too large."""
-        form, columns = self._form(X), X.shape[1]
-        slab = slab_rows(form, X.shape, self._limit) if X.size else 0
-        with suppress(MemoryError):
-            if slab:
-                held = contiguous(X)
-                with self._settled():
-                    source = self._launches.source("right", held)
-                    return gram_in_double_floats(
-                        self._device,
-                        form,
-                        X.shape,
-                        pack=lambda part: self._launches.pack(
-                            form, "right", source, columns, part, X.itemsize
-                        ),
-                        blocks=self._launches.triangle(columns, (form.rows, form.columns)),
-                        defines=macros(form, X.dtype, X.dtype),
-                        slab=slab,
-                    )
-        parts = (self._gram(X[at : at + WIDE_SUM], wide=False) for at in range(0, len(X), WIDE_SUM))
-        return sum(parts, np.zeros((columns, columns)))
-
-    def _gram_in_blocks(self, X: Matrix, total: np.dtype[Any]) -> Matrix:
-        form = self._form(X)
-        rows, columns = X.shape
-        step, inner, _ = self._block(form, (columns, rows, columns), X.itemsize, total.itemsize, square=True)
-        if step >= columns and inner >= rows:
-            try:
-                return self._gram_block(form, X, total)
-            except MemoryError:
-                if not self._shrink(form, (columns, rows, columns), X.itemsize, total.itemsize):
-                    raise
-            return self._gram_in_blocks(X, total)
-        C = np.zeros((columns, columns), total)
-        for left in spans(columns, step):
-            for at in spans(rows, inner):
-                C[left, left] += self._gram_in_blocks(X[at, left], total)
-            for right in spans(columns, step):
-                if right.start > left.start:
-                    C[left, right] = self._product_in_blocks(X[:, left].T, X[:, right], total)
-                    C[right, left] = C[left, right].T
-        return C
 
     def moments(self, X: Operand, *, dtype: np.dtype[Any] | None = None) -> Moments:
         """Return the `Moments` of the rows of `X`; ordinary columns are centred where they lie."""
@@ -355,7 +374,7 @@ class OpenCLEngine(Engine):
     def _moments_on_device(self, X: Operand, dtype: np.dtype[Any]) -> Moments | None:
         """The moments of `X`, or None where a column is not ordinary or a buffer would be too large."""
         (rows, columns), size = X.shape, dtype.itemsize
-        whole, form = (columns, rows, columns), self.form_in_use(dtype.name)
+        whole, form = (columns, rows, columns), self._form_of_centred(dtype.name)
         held = X if isinstance(X, DeviceMatrix) else contiguous(X)
         if isinstance(X, DeviceMatrix):
             self._check_owner(X)
@@ -380,52 +399,6 @@ class OpenCLEngine(Engine):
             mean = centring.mean(self._device)
         return Moments(rows, *chosen, mean, without_residue(products, mean, rows))
 
-    def _product_in_blocks(self, A: Matrix, B: Matrix, total: np.dtype[Any]) -> Matrix:
-        form = self._form(A)
-        whole = (*A.shape, B.shape[1])
-        down, deep, across = self._block(form, whole, A.itemsize, total.itemsize)
-        if down >= whole[0] and deep >= whole[1] and across >= whole[2]:
-            try:
-                return self._product_block(form, A, B, total)
-            except MemoryError:
-                if not self._shrink(form, whole, A.itemsize, total.itemsize):
-                    raise
-            return self._product_in_blocks(A, B, total)
-        C = np.zeros((whole[0], whole[2]), total)
-        for rows in spans(whole[0], down):
-            for columns in spans(whole[2], across):
-                for at in spans(whole[1], deep):
-                    C[rows, columns] += self._product_in_blocks(A[rows, at], B[at, columns], total)
-        return C
-
-    def _block(
-        self, form: Form, shape: tuple[int, int, int], size: int, total: int, *, square: bool = False
-    ) -> tuple[int, int, int]:
-        found = block_sizes(form, shape, size=size, total=total, limit=self._limit, square=square)
-        if found is None:
-            raise DeviceError(
-                f"{self.device} allows buffers of {self._limit} bytes only, too few for one tile; "
-                "use --engine numpy."
-            )
-        return found
-
-    def _shrink(self, form: Form, shape: tuple[int, int, int], size: int, total: int) -> bool:
-        """Halve the largest buffer until a block of `shape`, too large for the memory left, is cut.
-
-        False if that would take buffers below SMALLEST_LIMIT; later calls then start from the full size.
-        """
-        # what is kept from larger blocks may be the very memory that is missing
-        self._device.release_kept()
-        limit = self._limit
-        whole = tuple(max(length, 1) for length in shape)
-        while block_sizes(form, shape, size=size, total=total, limit=limit) == whole:
-            limit //= 2
-        if limit < SMALLEST_LIMIT:
-            self._limit = self._full_limit
-            return False
-        self._limit = limit
-        return True
-
     def _check_owner(self, X: DeviceMatrix) -> None:
         if X.device is not self._device:
             raise InputError(f"{X!r} was uploaded to another engine; upload it to this one.")
@@ -441,35 +414,3 @@ class OpenCLEngine(Engine):
                 f"a product of {operands!r} needs more than the {self._limit} bytes of a buffer of "
                 f"{self.device}; download the matrices, and it is done in blocks."
             )
-
-    def _product_block(self, form: Form, A: Matrix, B: Matrix, total: np.dtype[Any]) -> Matrix:
-        (rows, inner), columns = A.shape, B.shape[1]
-        if not rows or not columns or not inner:
-            return np.zeros((rows, columns), total)
-        target, out = self._device.result("product", (rows, columns), total)
-        # copies, where they are some, must live until the device has read them
-        left, right = contiguous(A), contiguous(B)
-        with self._settled():
-            self._launches.product(form, left, right, total, target, self._limit)
-            return self._device.receive(target, out)
-
-    def _gram_block(self, form: Form, X: Matrix, total: np.dtype[Any]) -> Matrix:
-        rows, columns = X.shape
-        if not rows or not columns:
-            return np.zeros((columns, columns), total)
-        target, out = self._device.result("product", (columns, columns), total)
-        # a copy, where it is one, must live until the device has read it
-        held = contiguous(X)
-        with self._settled():
-            self._launches.gram(form, held, total, target, self._limit)
-            return self._device.receive(target, out)
-
-    @contextmanager
-    def _settled(self) -> Iterator[None]:
-        """Wait where the block fails or is interrupted: the device may work on arrays about to be freed."""
-        try:
-            yield
-        except BaseException:
-            with suppress(DeviceError, MemoryError):
-                self._device.finish()
-            raise

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtbridge.compute.blocks import padded
-from mtbridge.compute.forms import SQUARE, Form
+from mtbridge.compute.forms import SQUARE, Form, skew
 from mtbridge.compute.moments import Vector
 from mtbridge.matrix import Matrix
 
@@ -155,11 +155,13 @@ class Centring:
         if raw.missing:
             defines["MISSING"] = 1
         if form.squares:
-            file, local, across = "moments/pack_centred_squares.cl", (SQUARE, form.squares), SQUARE
-            defines |= {"SQUARE": SQUARE, "DOWN": form.squares}
+            file = "moments/pack_centred_split.cl" if form.halves else "moments/pack_centred_squares.cl"
+            local, across = (SQUARE, form.squares), SQUARE
+            defines |= {"SQUARE": SQUARE, "DOWN": form.squares, **skew(form)}
         else:
             file, local, across = "moments/pack_centred.cl", (1, 1), form.right
-        kernel = device.kernel("pack_centred", (file,), defines)
+        files = (form.headers[0], file) if form.halves else (file,)
+        kernel = device.kernel("pack_centred", files, defines)
         numbers = (raw.shape[1], rows, depth, chunk, self.chunks[slab.start])
         sizes = tuple(np.int32(number) for number in numbers)
         steps = (np.int64(raw.steps[0]), np.int64(raw.steps[1]))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mtbridge.compute.blocks import block_sizes, spans
 from mtbridge.compute.centre import ordinary_centre
-from mtbridge.compute.forms import Form
+from mtbridge.compute.forms import Form, skew
 from mtbridge.compute.launches import Launches, contiguous
 from mtbridge.compute.moments import Vector
 from mtbridge.compute.opencl_careful import CarefulDevice
@@ -68,6 +68,7 @@ class ListedCentring(Centring):
             "PANEL": panel,
             "GROUP": group,
             "LISTS": LISTS,
+            **skew(self.raw.form),
         }
         kernel = device.kernel("listed_sums", ("pairwise/listed_sums.cl",), defines)
         edges = device.send("edges", self.edges[slab.start])

@@ -15,24 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtbridge.compute.blocks import spans
-from mtbridge.compute.reducers import (
-    Answer,
-    Largest,
-    LargestEigenvalue,
-    MeanOffDiagonal,
-    Pairs,
-    Progress,
-    QuadraticForm,
-    Reducer,
-    TopPairs,
-    reduced_on_host,
-)
+from mtbridge.compute.reduced import Answer, Largest, Progress, Reducer, reduced_on_host
+from mtbridge.compute.reducers import LargestEigenvalue, MeanOffDiagonal, Pairs, QuadraticForm, TopPairs
+from mtbridge.compute.sequence import FLOAT64
 from mtbridge.errors import DeviceError
 
 if TYPE_CHECKING:
     from mtbridge.compute.opencl_sequence import OpenCLSequence
 
-FLOAT64 = np.dtype(np.float64)
 HOST_BLOCK, DEVICE_BLOCK = 1 << 24, 1 << 30
 """Bytes of a block: little, and what keeps every unit of a graphics card busy; a quarter of its buffers."""
 

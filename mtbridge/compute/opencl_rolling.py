@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mtbridge.compute.host_rolling import FLOAT64, check_rolling
+from mtbridge.compute.host_rolling import check_rolling
 from mtbridge.compute.opencl_rolling_cpu import RollingLanes
 from mtbridge.compute.opencl_rolling_gpu import RollingTiles
 from mtbridge.compute.opencl_sequence import OpenCLSequence
-from mtbridge.compute.sequence import Wanted
+from mtbridge.compute.sequence import FLOAT64, Wanted
 from mtbridge.compute.windows import Rolling
 from mtbridge.matrix import Matrix
 

@@ -11,13 +11,18 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from mtbridge.allowed import is_whole, refuse_other, short
+from mtbridge.compute.alike import rounded_alike
 from mtbridge.compute.engine import Engine
 from mtbridge.compute.moments import Moments
 from mtbridge.compute.pair_moments import PairMoments
-from mtbridge.errors import InputError, OptionError, ShapeError
-from mtbridge.matrix import Matrix, Result, refuse_missing
+from mtbridge.errors import OptionError, ShapeError
+from mtbridge.matrix import Matrix, Result, narrowed, refuse_missing
 
 Missing: TypeAlias = Literal["pairwise", "drop", "error"]
+
+MOST_ROWS = 2**31 - 1
+"""No table has more."""
 
 
 def multiply(A: Matrix, B: Matrix, *, engine: Engine) -> Result:
@@ -76,16 +81,12 @@ def covariance(
         If a covariance is past the range of float32 and that is the dtype.
     """
     kind = np.dtype(dtype) if dtype else X.dtype
-    refuse_count("ddof", ddof)
-    refuse_count("min_periods", min_periods)
+    ddof, min_periods = counted("ddof", ddof), counted("min_periods", min_periods)
     refuse_symbols(X, symbols)
     start = time.perf_counter()
     moments = pairs_of(X, engine, kind, missing, symbols)
     matrix = moments.covariance(ddof, min_periods)
-    if kind == np.float32 and np.nanmax(np.abs(matrix), initial=0.0) > np.finfo(np.float32).max:
-        raise InputError("a covariance is past the range of float32; use float64.")
-    matrix = matrix.astype(kind, copy=False)
-    return finished(matrix, start, engine, rows=len(X), symbols=symbols, counts=moments.n)
+    return finished(narrowed(matrix, kind), start, engine, rows=len(X), symbols=symbols, counts=moments.n)
 
 
 def correlation(
@@ -103,7 +104,7 @@ def correlation(
     one side never changes on them.
     """
     kind = np.dtype(dtype) if dtype else X.dtype
-    refuse_count("min_periods", min_periods)
+    min_periods = counted("min_periods", min_periods)
     refuse_symbols(X, symbols)
     start = time.perf_counter()
     moments = pairs_of(X, engine, kind, missing, symbols)
@@ -114,14 +115,23 @@ def correlation(
 def pairs_of(
     X: Matrix, engine: Engine, dtype: np.dtype[Any], missing: Missing, symbols: tuple[str, ...] | None
 ) -> PairMoments:
-    """Return the moments of the pairs of columns of `X`, with missing values taken as `missing` says."""
-    if missing == "pairwise":
-        return engine.pair_moments(X, dtype=dtype)
+    """Return the moments of the pairs of columns of `X`, with missing values taken as `missing` says.
+
+    Products are taken in `dtype`; those of a matrix with a column that float32 rounds alike, in float64.
+    """
+    refuse_other_missing(missing)
     if missing == "drop":
         X = complete_rows(X)
-    elif missing != "error":
-        raise OptionError(f"missing is {missing!r}; it can be 'pairwise', 'drop' or 'error'.")
-    return PairMoments.of(complete_moments(X, engine, dtype, symbols))
+
+    def found(kind: np.dtype[Any]) -> PairMoments:
+        if missing == "pairwise":
+            return engine.pair_moments(X, dtype=kind)
+        return PairMoments.of(complete_moments(X, engine, kind, symbols))
+
+    moments = found(dtype)
+    if dtype == np.float32 and X.size and "float64" in engine.dtypes and rounded_alike(X, moments):
+        return found(np.dtype(np.float64))
+    return moments
 
 
 def complete_rows(X: Matrix) -> Matrix:
@@ -130,13 +140,25 @@ def complete_rows(X: Matrix) -> Matrix:
     return X if complete.all() else X[complete]
 
 
+def refuse_other_missing(missing: Missing) -> None:
+    """Refuse a word that says nothing about missing values."""
+    refuse_other("missing", missing, ("pairwise", "drop", "error"))
+
+
 def refuse_count(name: str, count: Any) -> None:
     """Refuse what is no whole number of 0 or more."""
-    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 0:
-        raise OptionError(f"{name} is {count!r}; it must be a whole number of 0 or more (1 is usual).")
+    if not is_whole(count) or count < 0:
+        raise OptionError(f"{name} is {short(count)}; it must be a whole number of 0 or more.")
+
+
+def counted(name: str, count: Any) -> int:
+    """Return `count`, a whole number of 0 or more; past 2**31 - 1, where no row is, as that."""
+    refuse_count(name, count)
+    return min(int(count), MOST_ROWS)
 
 
 def refuse_symbols(X: Matrix, symbols: tuple[str, ...] | None) -> None:
+    """Refuse more or fewer symbols than columns."""
     if symbols is not None and len(symbols) != X.shape[1]:
         raise ShapeError(f"there are {len(symbols)} symbols for {X.shape[1]} columns; they must be equal.")
 
@@ -160,6 +182,7 @@ def finished(
     symbols: tuple[str, ...] | None = None,
     counts: NDArray[np.int64] | None = None,
 ) -> Result:
+    """Return `matrix` as a `Result` of this engine; the seconds are those since `start`."""
     return Result(
         matrix=matrix,
         symbols=symbols,

@@ -92,8 +92,8 @@ def settled(
     with np.errstate(over="ignore", invalid="ignore"):
         # both orders of a pair give the same bits
         comoment = np.subtract(products, left.total * right.total / rows, out=products)
-    # a single row has no deviation
-    few = n < 2
+    # a single row has no deviation, unless it holds inf: then the products are NaN
+    few = (n < 2) & ~np.isnan(comoment)
     if few.any():
         for array in (comoment, *(side.squares for side in sides)):
             array[few] = 0

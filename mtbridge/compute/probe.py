@@ -2,8 +2,9 @@
 
 A broken runtime may abort, crash or hang; here that ends a child and becomes a verdict. The child
 prints one line of JSON. Its arguments are a linker, and then `list` for the devices that the loader
-lists, an index for what that device answered to kernels/probe.cl, or `library FILE` for whether that
-library, or the one that an .icd file names, can be opened.
+lists, an index for what that device answered to kernels/probe.cl, `tensor cores KEY CAPABILITY FAMILY` for
+what that device's tensor cores do wrong with a family of kernels, or `library FILE` for whether that library,
+or the one that an .icd file names, can be opened.
 """
 
 from __future__ import annotations
@@ -59,6 +60,21 @@ def probed(index: int) -> Answer:
     return Answer(ok=True, fp64=device.fp64, vector_bytes=vector_bytes)
 
 
+def tensor_cores(key: str, capability: int, family: str) -> str:
+    """Return what the device does wrong with a family of kernels; nothing if they are right."""
+    from mtbridge.compute import nvidia, split_mma
+    from mtbridge.compute.opencl import Device, enumerate_devices
+    from mtbridge.errors import DeviceError
+
+    device = Device(next(found for found in enumerate_devices() if found.key == key))
+    try:
+        if family == "split_mma":
+            return split_mma.fault_of(device, split_mma.split_form(capability))
+        return nvidia.fault_of(device, nvidia.tensor_core_form(capability))
+    except (DeviceError, MemoryError) as error:
+        return str(error)
+
+
 def opened(path: Path) -> bool:
     """Open a library, or the one that an .icd file names, as the loader would."""
     name = path.read_text(encoding="utf-8").strip() if path.suffix == ".icd" else str(path)
@@ -72,9 +88,11 @@ def opened(path: Path) -> bool:
 def main() -> None:
     linker, what, *rest = sys.argv[1:]
     prepare(linker)
-    message: list[Listed] | Answer | bool
+    message: list[Listed] | Answer | bool | str
     if what == "library":
         message = opened(Path(rest[0]))
+    elif what == "tensor cores":
+        message = tensor_cores(rest[0], int(rest[1]), rest[2])
     else:
         message = listed() if what == "list" else probed(int(what))
     print(msgspec.json.encode(message).decode(), flush=True)

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtbridge.compute.blocks import spans
-from mtbridge.compute.engine import Engine
+from mtbridge.compute.engine import Engine, gram_in
 from mtbridge.compute.host import mirrored
 from mtbridge.compute.ordering import Ordering
-from mtbridge.matrix import DTYPES, Matrix
+from mtbridge.matrix import Matrix
 
 Answer = tuple[NDArray[np.float64], NDArray[np.int64]]
 
@@ -72,7 +72,7 @@ def host_spearman(engine: Engine, X: Matrix) -> Answer:
 
 def complete_spearman(engine: Engine, ordering: Ordering, columns: NDArray[np.intp]) -> NDArray[np.float64]:
     """Return the rank correlations of columns without NaN, by one product of their ranks."""
-    products = exact_gram(engine, ordering.doubled_ranks(columns), "float64")
+    products = gram_in(engine, ordering.doubled_ranks(columns), "float64")
     squares = np.diagonal(products)
     return rank_correlation(products, squares[:, np.newaxis], squares)
 
@@ -86,14 +86,6 @@ def rank_correlation(product: NDArray[Any], left: NDArray[Any], right: NDArray[A
         # sqrt(v * v) is exactly v
         matrix: NDArray[np.float64] = product / np.sqrt(np.multiply(left, right, dtype=np.float64))
     return np.clip(matrix, -1, 1, out=matrix)
-
-
-def exact_gram(engine: Engine, Z: Matrix, dtype: str) -> Matrix:
-    """Return Z'Z of whole numbers in `dtype`, on the host where the engine's device lacks that type."""
-    Z = np.asarray(Z, dtype)
-    if dtype in getattr(engine, "dtypes", DTYPES):
-        return engine.gram(Z)
-    return Z.T @ Z
 
 
 def _ranks(ordering: Ordering, columns: NDArray[np.intp], partners: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -157,7 +149,7 @@ def kendall(engine: Engine, X: Matrix) -> Answer:
         loose[column] = n * (n - 1) // 2 - (tied * (tied - 1) // 2).sum(axis=0)
     excess = np.zeros((columns, columns))
     for signs in _signs(ordering):
-        excess += exact_gram(engine, signs, "float32")
+        excess += gram_in(engine, signs, "float32")
     return rank_correlation(excess, loose, loose.T), counts
 
 

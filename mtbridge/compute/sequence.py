@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from mtbridge.allowed import short
 from mtbridge.errors import OptionError, ShapeError
 
 Statistic: TypeAlias = Literal["covariance", "correlation", "beta"]
@@ -45,10 +46,18 @@ class Wanted:
     dtype: np.dtype[Any] = FLOAT64
 
     def __post_init__(self) -> None:
-        if self.statistic not in STATISTICS:
-            raise OptionError(f"there is no statistic {self.statistic!r}; there are {', '.join(STATISTICS)}.")
+        if not isinstance(self.statistic, str) or self.statistic not in STATISTICS:
+            raise OptionError(
+                f"there is no statistic {short(self.statistic)}; there are {', '.join(STATISTICS)}."
+            )
         if self.packed and (self.left is not None or self.statistic == "beta"):
             raise OptionError("a packed triangle needs the whole symmetric matrix; leave packed out.")
+
+    def check_left(self, columns: int) -> None:
+        """Refuse left columns that a history of `columns` columns does not have."""
+        for column in self.left or ():
+            if not 0 <= column < columns:
+                raise OptionError(f"there is no column {column}; there are {columns}, counted from 0.")
 
     def shape(self, columns: int) -> tuple[int, ...]:
         """Return the shape of one window's answer, for a history of `columns` columns."""

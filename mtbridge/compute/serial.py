@@ -128,6 +128,12 @@ def compiled_loops() -> tuple[Loop, Loop, bool]:
     return multiply, gram, True
 
 
+@cache
+def loop_of(function: Any, *signatures: str) -> Any:
+    """Return `function` compiled for these signatures, or itself if there is no numba; once a process."""
+    return compiled_as(function, signatures) or function
+
+
 def compiled(loop: Loop, dtypes: tuple[str, ...] = DTYPES, *, vectorised: bool = False) -> Loop | None:
     """Return `loop` compiled by numba for C-ordered matrices of `dtypes`, None where numba is not installed.
 

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import math
-from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mtbridge.compute.decay import Decay
-from mtbridge.compute.host_decay import check_decay, values_and_presence
+from mtbridge.compute.host_decay import (
+    SMALLEST,
+    check_decay,
+    lowered,
+    raised,
+    surveyed,
+    values_and_presence,
+)
+from mtbridge.compute.moments import NEAR_ONE
 from mtbridge.compute.sequence import STATISTICS, MatrixSequence, Wanted
-from mtbridge.compute.serial import Loop, compiled
+from mtbridge.compute.serial import loop_of
 from mtbridge.matrix import Matrix
 
-STATES = 10
-SMALLEST = 2.0**-1022
+STATES = 12
+NEAR = float(1 - NEAR_ONE)
+SIGNATURE = "void(float64[:, ::1], float64[:, ::1], float64[:, ::1])"
 
 
 class SerialDecay(MatrixSequence):
@@ -31,12 +39,18 @@ class SerialDecay(MatrixSequence):
     def __init__(self, X: Matrix, plan: Decay, wanted: Wanted) -> None:
         check_decay(X, plan, wanted)
         super().__init__(wanted, X.shape[1], len(plan))
-        self._X, self._plan = X, plan
+        _, _, tiny = surveyed(X)
+        self._shift: NDArray[np.int64] | None = None
+        self._X = X
+        if tiny:
+            self._X, self._shift = raised(X)
+        self._plan = plan
         left = range(self.columns) if wanted.left is None else wanted.left
         self._pairs = [(i, j) for i in left for j in range(i if wanted.packed else 0, self.columns)]
         # what each pair carries from block to block
         self._carried = np.zeros((len(self._pairs), STATES))
-        self._loop = decay_loop()
+        self._carried[:, 10:] = 1
+        self._loop = loop_of(decay_pair, SIGNATURE)
 
     def _write(self, out: NDArray[Any], start: int) -> None:
         count, wanted, plan = len(out), self.wanted, self._plan
@@ -57,7 +71,10 @@ class SerialDecay(MatrixSequence):
                 settings[0, 7] = i == j
                 self._loop(np.ascontiguousarray(values[:, [i, j]]), settings, record)
                 self._carried[k] = record[0]
-                flat[:, k] = record[1:, 0]
+                values_of = record[1:, 0]
+                if self._shift is not None:
+                    values_of = lowered(values_of, self._shift[i], self._shift[j], wanted.statistic)
+                flat[:, k] = values_of
 
 
 def decay_pair(series: Matrix, settings: Matrix, record: Matrix) -> None:
@@ -95,16 +112,21 @@ def decay_pair(series: Matrix, settings: Matrix, record: Matrix) -> None:
                 rest = (rough - (mean - part)) + (rest - part)
                 old, fresh = math.sqrt(g) * sigma, math.sqrt(g * u) * d
                 now = math.hypot(old, fresh)
-                a *= old / now if now != 0 else 1.0
-                b *= fresh / now if now != 0 else 0.0
+                before = old / now if now != 0 else 1.0
+                itself = fresh / now if now != 0 else 0.0
+                record[0, 10 + side] = before * before * record[0, 10 + side] + itself * itself
+                a *= before
+                b *= itself
                 if now < SMALLEST and (now > 0 or (sigma > 0 and g > 0)):
                     now = SMALLEST
                 record[0, 4 + side], record[0, 6 + side], record[0, 8 + side] = mean, rest, now
             R = a * R + b
-            R = 1.0 if R > 1 else -1.0 if R < -1 else R
         left, right = record[0, 8], record[0, 9]
+        # what rounding made of the correlations of the columns with themselves is taken out
+        share = R / math.sqrt(record[0, 10] * record[0, 11])
+        share = 1.0 if share > NEAR else -1.0 if share < -NEAR else share
         if own != 0:
-            R = 1.0 if left == left else math.nan
+            share = 1.0 if left == left else math.nan
         value = math.nan
         if rows >= least:
             if statistic == 0:
@@ -116,15 +138,10 @@ def decay_pair(series: Matrix, settings: Matrix, record: Matrix) -> None:
                     scale = 1.0
                 elif spread > 0:
                     scale = 1.0 / spread
-                # the larger deviation first: their product alone may overflow or vanish
-                value = R * scale * max(left, right) * min(left, right)
+                # the larger deviation first, and a root of the scale for each: host_decay.py says why
+                scale = math.sqrt(scale)
+                value = share * (scale * max(left, right)) * (scale * min(left, right))
             elif left > 0 and (statistic == 2 or right > 0):
-                value = R if statistic == 1 or own != 0 else R * right / left
+                value = share if statistic == 1 or own != 0 else share * right / left
         record[t + 1, 0] = value
     record[0, 0], record[0, 1], record[0, 2], record[0, 3] = total, spread, rows, R
-
-
-@cache
-def decay_loop() -> Loop:
-    """The loop, compiled where numba is installed; once a process."""
-    return compiled(decay_pair, ("float64",)) or decay_pair

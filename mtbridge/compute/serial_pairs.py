@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from mtbridge.compute.pair_moments import PairMoments, Side
-from mtbridge.compute.serial import WRITEABLE, compiled_as
+from mtbridge.compute.serial import WRITEABLE, loop_of
 from mtbridge.matrix import Matrix
 
 SIGNATURE = f"void({', '.join(['float64[:, ::1]'] * 2)}, boolean, {', '.join(['float64[:, :, ::1]'] * 3)})"
@@ -86,12 +85,6 @@ def pair_loop(X: Matrix, Y: Matrix, symmetric: bool, pairs: Any, left: Any, righ
                 pairs[1, i, j] = 0.0
 
 
-@cache
-def compiled_pair_loop() -> Any:
-    """The loop, compiled where numba is installed; once a process."""
-    return compiled_as(pair_loop, [SIGNATURE]) or pair_loop
-
-
 def serial_pair_moments(X: Matrix, Y: Matrix) -> PairMoments:
     """Return the moments of each column of `X` with each of `Y`, which has as many rows; NaN is missing.
 
@@ -102,7 +95,7 @@ def serial_pair_moments(X: Matrix, Y: Matrix) -> PairMoments:
     pairs, left, right = np.zeros((2, *shape)), np.zeros((4, *shape)), np.zeros((4, *shape))
     columns = [np.require(matrix.T, np.float64, WRITEABLE) for matrix in (X, Y)]
     with np.errstate(all="ignore"):
-        compiled_pair_loop()(*columns, same, pairs, left, right)
+        loop_of(pair_loop, SIGNATURE)(*columns, same, pairs, left, right)
     if same:
         lower = np.tril_indices(shape[0], -1)
         for array, mirror in (*zip(pairs, pairs, strict=True), *zip(left, right, strict=True)):

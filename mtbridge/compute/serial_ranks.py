@@ -6,13 +6,12 @@ Each pair of columns on the rows that both have; a rank is found by counting the
 from __future__ import annotations
 
 import math
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from mtbridge.compute.ranks import Answer
-from mtbridge.compute.serial import WRITEABLE, compiled_as
+from mtbridge.compute.serial import WRITEABLE, loop_of
 from mtbridge.matrix import Matrix
 
 SIGNATURE = "void(float64[:, ::1], float64[:, ::1], int64[:, ::1])"
@@ -70,12 +69,6 @@ def kendall_loop(X: Matrix, matrix: Any, counts: Any) -> None:
                 matrix[i, j] = matrix[j, i] = excess / math.sqrt(float(left) * float(right))
 
 
-@cache
-def compiled(loop: Any) -> Any:
-    """The loop, compiled where numba is installed; once a process."""
-    return compiled_as(loop, [SIGNATURE]) or loop
-
-
 def serial_spearman(X: Matrix) -> Answer:
     """Return what `ranks.host_spearman` does, by counting: rows**2 steps for each pair of columns."""
     return _answer(spearman_loop, X)
@@ -89,5 +82,5 @@ def serial_kendall(X: Matrix) -> Answer:
 def _answer(loop: Any, X: Matrix) -> Answer:
     columns = X.shape[1]
     matrix, counts = np.empty((columns, columns)), np.empty((columns, columns), np.int64)
-    compiled(loop)(np.require(X.T, np.float64, WRITEABLE), matrix, counts)
+    loop_of(loop, SIGNATURE)(np.require(X.T, np.float64, WRITEABLE), matrix, counts)
     return np.clip(matrix, -1, 1, out=matrix), counts

@@ -14,21 +14,32 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from mtbridge.allowed import short
 from mtbridge.compute.aligned import aligned_empty
 from mtbridge.compute.decay import Decay
 from mtbridge.compute.engine import Engine
 from mtbridge.compute.lagged import lagged as lagged_matrices
-from mtbridge.compute.newest import newest_matrix
-from mtbridge.compute.operations import Missing, complete_rows, finished, refuse_count, refuse_symbols
-from mtbridge.compute.reducers import Largest, Reducer, reduced
+from mtbridge.compute.newest import newest_matrix, newest_rows
+from mtbridge.compute.operations import (
+    Missing,
+    complete_rows,
+    counted,
+    finished,
+    refuse_other_missing,
+    refuse_symbols,
+)
+from mtbridge.compute.reduced import Largest, Reducer, reduced
 from mtbridge.compute.sequence import MatrixSequence, Statistic, Wanted
 from mtbridge.compute.weights import Weighing, weighted_correlation, weighted_covariance
 from mtbridge.compute.windows import Rolling
 from mtbridge.errors import OptionError
-from mtbridge.matrix import Matrix, Result, refuse_missing
+from mtbridge.matrix import Matrix, Result, narrowed, refuse_missing
 
 BLOCK_BYTES = 1 << 26
 """So much of an answer is written between two reports of progress."""
+
+MODEST = 1e15
+"""A range of data whose covariances float32 holds, whatever the divisor makes of their squares."""
 
 Progress = Callable[[int, int], None]
 """Called with the windows that are done and all of them."""
@@ -66,8 +77,11 @@ def moving(
     if reducer is None:
         sequence = engine.sequence(X, plan, wanted)
         matrix = aligned_empty((sequence.count, *sequence.shape), wanted.dtype)
+        large = may_overflow(X, wanted)
         for first, block in _parts(matrix, BLOCK_BYTES):
             sequence.write(block)
+            if large:
+                narrowed(block, wanted.dtype, what=f"a {wanted.statistic}")
             if progress is not None:
                 progress(first + len(block), sequence.count)
     else:
@@ -97,12 +111,22 @@ def newest(
     if len(plan) == 0:
         raise OptionError("there are no rows, so there is no last window.")
     start = time.perf_counter()
-    matrix = newest_matrix(X, plan, wanted, engine)
+    matrix = narrowed(newest_matrix(X, plan, wanted, engine), wanted.dtype, what=f"a {wanted.statistic}")
     if isinstance(plan, Rolling):
-        first, last = int(plan.first[-1]), int(plan.last[-1])
-        X, plan = X[first : last + 1], Rolling(np.zeros(1, np.int64), np.full(1, last - first, np.int64))
+        X, plan = newest_rows(X, plan)
     found = _moved(matrix, start, engine, X, plan, wanted, symbols)
     return replace(found, packed=wanted.packed, effective=partial(_newest_effective, X, plan))
+
+
+def may_overflow(X: Matrix, wanted: Wanted) -> bool:
+    """Whether an answer in float32 may be past its range, so that it is worth one more look at the answer."""
+    if wanted.dtype != np.float32 or wanted.statistic == "correlation" or not X.size:
+        return False
+    if wanted.statistic == "beta":
+        return True
+    finite = np.where(np.isfinite(X), X, 0.0)
+    with np.errstate(over="ignore"):
+        return bool(np.ptp(finite, axis=0).max() > MODEST)
 
 
 def streamed(sequence: MatrixSequence, size: int) -> Iterator[tuple[int, NDArray[Any]]]:
@@ -184,9 +208,11 @@ def rank_correlation(
     OptionError
         If there is no such method.
     """
-    if method not in ("spearman", "kendall"):
-        raise OptionError(f"there is no rank correlation {method!r}; there are 'spearman' and 'kendall'.")
-    refuse_count("min_periods", min_periods)
+    if not isinstance(method, str) or method not in ("spearman", "kendall"):
+        raise OptionError(
+            f"there is no rank correlation {short(method)}; there are 'spearman' and 'kendall'."
+        )
+    min_periods = counted("min_periods", min_periods)
     refuse_symbols(X, symbols)
     start = time.perf_counter()
     ranked = present(X, missing, symbols)
@@ -211,8 +237,7 @@ def lagged(
     Element (most + lag, i, j) is of column i at row t - lag with column j at row t, on the rows where both
     are there; see `compute.lagged.lagged`.
     """
-    refuse_count("ddof", ddof)
-    refuse_count("min_periods", min_periods)
+    ddof, min_periods = counted("ddof", ddof), counted("min_periods", min_periods)
     refuse_symbols(X, symbols)
     start = time.perf_counter()
     kind = np.dtype(dtype) if dtype else None
@@ -247,7 +272,8 @@ def weighted(
     Result
         Its `effective_rows` are Kish's, its counts the rows with a weight above 0.
     """
-    refuse_count("min_periods", min_periods)
+    refuse_other_missing(missing)
+    min_periods = counted("min_periods", min_periods)
     refuse_symbols(X, symbols)
     start = time.perf_counter()
     rows, kind = len(X), np.dtype(dtype or X.dtype)
@@ -259,8 +285,6 @@ def weighted(
         frequency, reliability = (
             None if weights is None else np.asarray(weights)[complete] for weights in (frequency, reliability)
         )
-    elif missing not in ("pairwise", "error"):
-        raise OptionError(f"missing is {missing!r}; it can be 'pairwise', 'drop' or 'error'.")
     kept = len(Weighing.of(len(X), frequency, reliability).kept)
     if statistic == "covariance":
         matrix, effective = weighted_covariance(
@@ -279,11 +303,9 @@ def weighted(
 
 def present(X: Matrix, missing: Missing, symbols: tuple[str, ...] | None) -> Matrix:
     """Return `X` with its missing values dealt with: kept for "pairwise", rows left out, or refused."""
-    if missing == "pairwise":
-        return X
+    refuse_other_missing(missing)
     if missing == "drop":
         return complete_rows(X)
-    if missing != "error":
-        raise OptionError(f"missing is {missing!r}; it can be 'pairwise', 'drop' or 'error'.")
-    refuse_missing(X, symbols=symbols)
+    if missing == "error":
+        refuse_missing(X, symbols=symbols)
     return X

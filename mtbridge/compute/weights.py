@@ -17,10 +17,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mtbridge.compute.engine import Engine
+from mtbridge.compute.engine import Engine, gram_in
 from mtbridge.compute.moments import Moments, Vector
-from mtbridge.errors import InputError, MissingValueError, OptionError, ShapeError
-from mtbridge.matrix import DTYPES, Matrix
+from mtbridge.compute.operations import counted
+from mtbridge.errors import InputError, MissingValueError, ShapeError
+from mtbridge.matrix import Matrix, narrowed
 
 Weights: TypeAlias = ArrayLike | None
 
@@ -40,11 +41,13 @@ class Weighing:
     weights : float64 array of their weights; scaled by a power of two, so that the largest is near one
     effective : Kish's number of rows that weigh as much: ``sum(w)**2 / sum(w**2)``, where a row of frequency
         f is f rows
+    spread : ``1 - 1 / effective``, with all its digits where one row has nearly all the weight
     """
 
     kept: NDArray[np.intp]
     weights: Vector
     effective: float
+    spread: float
 
     @classmethod
     def of(cls, rows: int, frequency: Weights, reliability: Weights) -> Weighing:
@@ -73,7 +76,7 @@ class Weighing:
             effective = counts.sum()
         else:
             effective = weights.sum() ** 2 / (weights * shares).sum()
-        return cls(kept, _near_one(weights), float(effective))
+        return cls(kept, _near_one(weights), float(effective), _spread(counts, shares))
 
 
 def weighted_covariance(
@@ -113,20 +116,19 @@ def weighted_covariance(
     OptionError
         If `ddof` is not a whole number of 0 or more.
     """
-    if isinstance(ddof, bool) or not isinstance(ddof, int | np.integer) or ddof < 0:
-        raise OptionError(f"ddof is {ddof!r}; it must be a whole number of 0 or more (1 is usual).")
+    ddof = counted("ddof", ddof)
     weighing = Weighing.of(len(X), frequency, reliability)
     moments = _moments(engine, X, weighing)
     kind = np.dtype(dtype or X.dtype)
-    if weighing.effective <= ddof:
+    # of one row, 1 - 1 / effective is exactly 0
+    share = weighing.spread if ddof == 1 else 1 - ddof / weighing.effective if weighing.effective else 0.0
+    if share <= 0:
         return np.full(moments.comoment.shape, np.nan, kind), weighing.effective
-    divisor = weighing.weights.sum() * (1 - ddof / weighing.effective)
+    divisor = weighing.weights.sum() * share
     shift = moments.exponent.astype(np.int32)
     with np.errstate(over="ignore", under="ignore"):
         matrix = np.ldexp(moments.comoment / divisor, shift[:, np.newaxis] + shift)
-    if kind == np.float32 and np.nanmax(np.abs(matrix), initial=0.0) > np.finfo(np.float32).max:
-        raise InputError("a covariance is past the range of float32; use float64.")
-    return matrix.astype(kind, copy=False), weighing.effective
+    return narrowed(matrix, kind), weighing.effective
 
 
 def weighted_correlation(
@@ -162,6 +164,22 @@ def _checked(kind: str, weights: ArrayLike, rows: int) -> Vector:
     if len(refused):
         raise InputError(f"a {kind} weight is {refused[0]:g}; it must be a finite number of 0 or more.")
     return found
+
+
+def _spread(counts: Vector, shares: Vector) -> float:
+    """Return 1 less the sum of the squared shares of all rows, of reliabilities seen so often.
+
+    As a sum of the weight of each row times that of all others, of which only the heaviest row has so little
+    that a difference would lose it.
+    """
+    if not len(counts):
+        return 0.0
+    weights = counts * shares
+    heaviest = int(shares.argmax())
+    others = weights.sum() - shares
+    others[heaviest] = np.delete(weights, heaviest).sum() + (counts[heaviest] - 1) * shares[heaviest]
+    total = weights.sum()
+    return float((weights / total) @ (others / total))
 
 
 def _near_one(weights: Vector) -> Vector:
@@ -200,7 +218,7 @@ def _moments(engine: Engine, X: Matrix, weighing: Weighing) -> Moments:
             Z -= weights @ Z / total
         mean = weights @ Z / total
         Z *= np.sqrt(weights)[:, np.newaxis]
-        comoment = engine.gram(Z) if "float64" in getattr(engine, "dtypes", DTYPES) else Z.T @ Z
+        comoment = gram_in(engine, Z, "float64").astype(np.float64, copy=False)
         comoment -= np.outer(mean, mean) * total
     comoment[lost, :] = comoment[:, lost] = np.nan
     return Moments(len(kept), origin, exponent, mean, comoment)

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from mtbridge.allowed import is_whole, short
 from mtbridge.errors import InputError, OptionError
 
 Rows = NDArray[np.int64]
@@ -124,8 +125,8 @@ def whole(name: str, value: Any, unit: str) -> int:
     OptionError
         If it is anything else.
     """
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
-        raise OptionError(f"{name} is {value!r}; give a whole number of {unit}.")
+    if not is_whole(value):
+        raise OptionError(f"{name} is {short(value)}; give a whole number of {unit}.")
     if value < 1:
         raise OptionError(f"{name} is {value}; it must be 1 or more {unit}.")
     return int(value)

@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from mtbridge.allowed import is_number, short
 from mtbridge.errors import InputError, OptionError
+from mtbridge.frame.times import times_of
 
 FEWEST_ROWS = 20
 """Fewer stamps tell nothing about a calendar."""
@@ -19,6 +21,9 @@ CALENDAR_DAYS = 365
 WEEKEND_SHARE = 0.05
 """More bars on weekends than this are not a few odd ones."""
 DAY = 86_400.0
+LARGEST = float(np.finfo(np.float64).max)
+UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+"""Of a DatetimeIndex, in a second."""
 USUAL_SHARE = 0.75
 """So much of the steps of a regular series must be the usual one: weekends and holidays are the rest."""
 
@@ -28,8 +33,8 @@ def bars_per_year(index: Any) -> tuple[float, str]:
 
     Parameters
     ----------
-    index : DatetimeIndex, rising, of at least 20 stamps
-        Stamps with a zone are looked at in that zone.
+    index : DatetimeIndex, or other Index of time stamps; rising, at least 20 of them
+        Stamps with a zone are looked at in that zone; a period is its start.
 
     Returns
     -------
@@ -100,25 +105,25 @@ def factor(annualise: Any, index: Any) -> tuple[float, tuple[str, ...]]:
     annualise : False or None, True, or a number of bars a year
     index : of the rows, None where there is none
     """
-    if annualise is None or annualise is False:
-        return 1.0, ()
-    if annualise is True:
+    if annualise is None or isinstance(annualise, bool | np.bool_):
+        if not annualise:
+            return 1.0, ()
         bars, sentence = bars_per_year(index)
         return bars, (sentence,)
-    try:
-        bars = float(annualise)
-    except (TypeError, ValueError):
-        bars = np.nan
-    if not 0 < bars < np.inf or isinstance(annualise, str):
+    if not is_number(annualise) or not 0 < annualise <= LARGEST:
         raise OptionError(
-            f"annualise is {annualise!r}; it must be True, to read the time stamps, or bars a year above 0."
+            f"annualise is {short(annualise)}; it must be True, to read the time stamps, or bars a year above "
+            "0."
         )
-    return bars, ()
+    return float(annualise), ()
 
 
 def _stamps(index: Any) -> tuple[Any, Any, Any]:
     """The stamps in seconds, their dates as whole numbers, and their days of the week, Monday 0."""
-    if index is None or not hasattr(index, "as_unit") or not hasattr(index, "tz"):
+    index = times_of(index)
+    if hasattr(index, "to_timestamp"):
+        index = index.to_timestamp()
+    if not hasattr(index, "tz_convert"):
         raise InputError(
             "without time stamps bars a year cannot be told; give a DataFrame with a DatetimeIndex, or pass "
             "annualise=<bars a year>."
@@ -130,9 +135,10 @@ def _stamps(index: Any) -> tuple[Any, Any, Any]:
         )
     if index.hasnans:
         raise InputError("a time stamp is missing; drop that row first.")
-    instants = index.tz_convert("UTC").tz_localize(None) if index.tz is not None else index
-    seconds = (instants - instants[0]).total_seconds().to_numpy()
-    local = index.tz_localize(None) if index.tz is not None else index
+    # the difference of the first and the last nanosecond that there are is past int64
+    whole, rest = np.divmod(index.asi8, UNITS[index.unit])
+    seconds = (whole.astype(np.float64) - whole[0]) + rest / UNITS[index.unit]
+    local = index.as_unit("s").tz_localize(None)
     dates = local.to_numpy().astype("datetime64[D]").astype(np.int64)
     # the first of January 1970 was a Thursday
     return seconds, dates, (dates + 3) % 7
@@ -142,15 +148,15 @@ def _round_the_clock(dates: Any) -> bool:
     """Whether most of the weekends that the dates cross have bars on both days."""
     days = np.unique(dates)
     first, last = int(days[0]), int(days[-1])
-    # Saturdays with their Sunday inside what was seen; (day + 3) % 7 is 5 on a Saturday
-    saturdays = np.array([day for day in range(first, last) if (day + 3) % 7 == 5 and day + 1 <= last])
-    if not len(saturdays):
+    # (day + 3) % 7 is 5 on a Saturday; its Sunday must be inside what was seen
+    crossed = len(range(first + (5 - first - 3) % 7, last, 7))
+    if not crossed:
         raise InputError(
             "the time stamps cross no weekend, so it cannot be told whether this market is open then; "
             "give more rows, or pass annualise=<bars a year>."
         )
-    both = np.isin(saturdays, days) & np.isin(saturdays + 1, days)
-    return float(both.mean()) > 0.5
+    saturdays = days[(days + 3) % 7 == 5]
+    return int(np.isin(saturdays + 1, days).sum()) > crossed / 2
 
 
 def _longer(steps: Any, usual: float) -> tuple[float, str]:

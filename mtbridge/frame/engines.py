@@ -20,6 +20,7 @@ def opened(engine: str | Engine, device: str | None) -> Engine:
     # an index may come as a number, and 0 is one
     device = None if device is None else str(device)
     key = engine, device or os.environ.get(VARIABLE)
-    if key not in kept:
+    # what is no text may not be a key; `open_engine` says so
+    if not isinstance(engine, str) or key not in kept:
         kept[key] = open_engine(engine, device=device)
     return kept[key]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -9,10 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mtbridge.allowed import is_whole, short
 from mtbridge.compute.engine import Engine
 from mtbridge.errors import InputError, OptionError, ShapeError
 from mtbridge.frame.engines import opened
 from mtbridge.frame.joined import gathered
+from mtbridge.frame.objects import as_numbers
+from mtbridge.frame.options import refuse_no_flags
 from mtbridge.frame.tables import is_frame, is_series, names, table, without_level
 from mtbridge.frame.times import in_order
 from mtbridge.matrix import Matrix
@@ -38,9 +42,10 @@ class History:
     @classmethod
     def of(cls, data: Any, *, sort: bool, engine: str | Engine, device: str | None) -> History:
         """Return the history in `data`: an array, a DataFrame, or Series that are joined."""
+        refuse_no_flags(sort=sort)
         data = gathered(data)
         if is_frame(data):
-            data = in_order(data, data.index, sort=sort)
+            data = in_order(data, sort=sort)
         elif sort:
             raise OptionError("an array has no times to sort its rows by; leave sort out.")
         X, columns = table(without_level(data))
@@ -58,18 +63,20 @@ class History:
         """Return the number of a column, given by its label, or by its number where there are no labels."""
         if self.columns is None:
             count = self.X.shape[1]
-            if isinstance(symbol, bool) or not isinstance(symbol, int | np.integer):
-                raise InputError(f"{symbol!r} is no column of an array; give its number, 0 to {count - 1}.")
+            if not is_whole(symbol):
+                raise InputError(
+                    f"{short(symbol)} is no column of an array; give its number, 0 to {count - 1}."
+                )
             if not 0 <= symbol < count:
-                raise InputError(f"there is no column {symbol}; there are {count}, counted from 0.")
+                raise InputError(f"there is no column {short(symbol)}; there are {count}, counted from 0.")
             return int(symbol)
         try:
             found = self.columns.get_loc(symbol)
-        except (KeyError, TypeError):
+        except (KeyError, TypeError, ValueError, sys.modules["pandas"].errors.InvalidIndexError):
             known = [str(label) for label in self.columns[:6]] + ["..."] * (len(self.columns) > 6)
-            raise InputError(f"there is no column {symbol!r}; there are {', '.join(known)}.") from None
+            raise InputError(f"there is no column {short(symbol)}; there are {', '.join(known)}.") from None
         if not isinstance(found, int | np.integer):
-            raise InputError(f"{symbol!r} is more than one column; give each column a name of its own.")
+            raise InputError(f"{short(symbol)} is more than one column; give each column a name of its own.")
         return int(found)
 
     def positions(self, pairs: Iterable[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -98,7 +105,7 @@ class History:
             side = given.index if is_series(given) else given.columns
             strange = self.columns.symmetric_difference(side)
             if len(strange) or not (side.is_unique and self.columns.is_unique):
-                what = f"{strange[0]!r} is only in one of them" if len(strange) else "a label is there twice"
+                what = f"{short(strange[0])} is only in one of them" if len(strange) else "a label is there twice"
                 raise InputError(f"the weights do not fit the columns: {what}; give each column one weight.")
             given = given.reindex(self.columns) if is_series(given) else given.reindex(columns=self.columns)
             if is_frame(given):
@@ -108,9 +115,12 @@ class History:
                     raise InputError(f"the weights do not fit the rows: {what}; give each row its weights.")
                 given = given.reindex(windows)
         try:
-            weights = np.asarray(given, np.float64)
-        except (TypeError, ValueError):
-            raise InputError(f"the weights are a {type(given).__name__}, not numbers.") from None
+            weights = as_numbers(np.asarray(given))
+        except ValueError:
+            raise ShapeError("the weights have rows of different length; give each window as many.") from None
+        if weights.dtype.kind not in "fiub":
+            raise InputError(f"the weights are {weights.dtype} values, not real numbers; convert them first.")
+        weights = weights.astype(np.float64)
         if weights.shape not in ((size,), (count, size)):
             raise ShapeError(
                 f"the weights have the shape {weights.shape}; give one for each of the {size} columns, or "

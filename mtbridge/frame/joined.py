@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from mtbridge.allowed import short
 from mtbridge.errors import InputError
 from mtbridge.frame.objects import as_numbers, less_level
 from mtbridge.frame.tables import is_series
+from mtbridge.frame.times import times_of
 
 
 def gathered(data: Any) -> Any:
@@ -37,7 +39,7 @@ def gathered(data: Any) -> Any:
         for label, column in data.items():
             if not is_series(column):
                 raise InputError(
-                    f"{label!r} is a {type(column).__name__}; in a dict each column must be a pandas Series, "
+                    f"{short(label)} is a {type(column).__name__}; in a dict each column must be a pandas Series, "
                     "with the times or labels that its rows are matched by."
                 )
         return _joined(list(data.values()), list(data))
@@ -60,13 +62,13 @@ def _joined(columns: list[Any], labels: list[Any]) -> Any:
         rows = indexes[0]
     else:
         rows = indexes[0]
-        for index in indexes[1:]:
-            rows = rows.union(index, sort=False)
         try:
+            for index in indexes[1:]:
+                rows = rows.union(index, sort=False)
             rows = rows.sort_values()
-        except TypeError:
+        except (TypeError, ValueError):
             raise InputError(
-                f"the rows have labels of different kinds, such as {rows[0]!r} and {rows[-1]!r}; "
+                f"the rows have labels of different kinds, such as {short(rows[0])} and {short(rows[-1])}; "
                 "give them one kind that can be put in order."
             ) from None
     held = {
@@ -83,29 +85,38 @@ def _numbers(column: Any) -> Any:
     return column if less is values else type(column)(less, index=column.index)
 
 
-def _checked(index: Any, label: Any) -> Any:
+def _checked(labels: Any, label: Any) -> Any:
+    """The labels of the rows of a column, as an index of times if they are times."""
+    times = times_of(labels)
+    index = labels if times is None else times
     twice = int(index.duplicated().sum())
     if twice:
         raise InputError(
-            f"{label!r} has {twice} labels that were there before, the first {index[index.duplicated()][0]}; "
+            f"{short(label)} has {twice} labels that were there before, the first {index[index.duplicated()][0]}; "
             "keep one of each, for example the last: x[~x.index.duplicated(keep='last')]."
         )
-    if index.hasnans:
-        raise InputError(f"{label!r} has a row whose time or label is missing; drop it first.")
+    # pandas has no `hasnans` of several levels
+    levels = index.codes if index.nlevels > 1 else [-index.isna().astype(np.int8)]
+    if any((np.asarray(codes) < 0).any() for codes in levels):
+        raise InputError(f"{short(label)} has a row whose time or label is missing; drop it first.")
     return index
 
 
 def _refuse_mixed(indexes: list[Any], labels: list[Any]) -> None:
-    datetimes = sys.modules["pandas"].DatetimeIndex
+    pandas = sys.modules["pandas"]
     kinds: dict[str, Any] = {}
     for index, label in zip(indexes, labels, strict=True):
-        if isinstance(index, datetimes):
+        if isinstance(index, pandas.DatetimeIndex):
             kinds.setdefault("times without a zone" if index.tz is None else "times with a zone", label)
+        elif isinstance(index, pandas.PeriodIndex):
+            kinds.setdefault("periods", label)
+        elif isinstance(index, pandas.TimedeltaIndex):
+            kinds.setdefault("spans of time", label)
         else:
             kinds.setdefault("labels that are no times", label)
     if len(kinds) > 1:
         (first, one), (second, other) = list(kinds.items())[:2]
         raise InputError(
-            f"{one!r} has {first} and {other!r} has {second}, which cannot be matched; "
+            f"{short(one)} has {first} and {short(other)} has {second}, which cannot be matched; "
             "give all of them the same kind, for example with tz_localize."
         )

@@ -44,22 +44,25 @@ def series(values: NDArray[Any], rows: Any, name: str) -> Any:
 def pair_labels(labels: Any, left: Any, right: Any) -> Any:
     """Return the labels of pairs of columns, of two levels, for columns given by number."""
     pandas = sys.modules["pandas"]
-    pairs = list(zip(labels.take(left), labels.take(right), strict=True))
-    return pandas.MultiIndex.from_tuples(pairs, names=["left", "right"])
+    ((level, codes, _),) = _levels(labels.to_flat_index())
+    return pandas.MultiIndex(
+        levels=[level, level], codes=[codes[left], codes[right]], names=["left", "right"], verify_integrity=False
+    )
 
 
-def ranked(values: NDArray[Any], pairs: NDArray[Any], rows: Any, columns: Any) -> Any:
-    """Return pairs of columns and their values, a DataFrame of (row label, rank) x (left, right, value)."""
+def ranked(values: NDArray[Any], pairs: NDArray[Any], rows: Any, columns: Any, name: str) -> Any:
+    """Return pairs of columns and their values, a DataFrame of (row label, rank) x (left, right, `name`)."""
     pandas = sys.modules["pandas"]
     windows, k = values.shape
     ranks = pandas.RangeIndex(1, k + 1, name="rank")
     index = stacked(np.empty((windows, k, 0)), rows, ranks, pandas.RangeIndex(0)).index
     frame = pandas.DataFrame(index=index)
+    columns = columns.to_flat_index()
     for number, side in enumerate(("left", "right")):
         chosen = pairs[..., number].ravel()
         named = pandas.Series(columns.take(np.maximum(chosen, 0)), index=index)
         frame[side] = named if (chosen >= 0).all() else named.where(chosen >= 0)
-    frame["correlation"] = values.ravel()
+    frame[name] = values.ravel()
     return frame
 
 

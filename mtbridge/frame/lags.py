@@ -7,6 +7,7 @@ from typing import Any
 
 from mtbridge.compute import statistics
 from mtbridge.compute.engine import Engine
+from mtbridge.compute.sequence import Statistic
 from mtbridge.frame.history import History
 from mtbridge.frame.labels import stacked
 from mtbridge.frame.options import at_least, checked
@@ -45,7 +46,8 @@ def lagged_correlation(
     OptionError
         If `lags` is no whole number of 0 or more.
     """
-    return _lagged("correlation", data, lags, 1, min_periods, sort, engine, device, dtype, full)
+    history = History.of(data, sort=sort, engine=engine, device=device)
+    return _lagged("correlation", history, lags, ddof=1, min_periods=min_periods, dtype=dtype, full=full)
 
 
 def lagged_covariance(
@@ -64,22 +66,20 @@ def lagged_covariance(
 
     The divisor is the number of rows that the pair has in common at that lag, less `ddof`.
     """
-    return _lagged("covariance", data, lags, ddof, min_periods, sort, engine, device, dtype, full)
+    history = History.of(data, sort=sort, engine=engine, device=device)
+    return _lagged("covariance", history, lags, ddof=ddof, min_periods=min_periods, dtype=dtype, full=full)
 
 
 def _lagged(
-    statistic: Any,
-    data: Table,
+    statistic: Statistic,
+    history: History,
     lags: int,
+    *,
     ddof: int,
     min_periods: int | None,
-    sort: bool,
-    engine: str | Engine,
-    device: str | None,
     dtype: str | None,
     full: bool,
 ) -> Any:
-    history = History.of(data, sort=sort, engine=engine, device=device)
     found = statistics.lagged(
         history.X,
         lags,

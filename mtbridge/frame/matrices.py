@@ -121,7 +121,7 @@ def covariance(
     if weights is None:
         result = operations.covariance(X, **given)
     else:
-        result = statistics.weighted(X, "covariance", **_weights(weights, weight_kind, data, len(X)), **given)
+        result = statistics.weighted(X, "covariance", **_weights(weights, weight_kind, data), **given)
     if times != 1.0:
         with np.errstate(over="ignore"):
             scaled = result.matrix * result.matrix.dtype.type(times)
@@ -202,13 +202,11 @@ def correlation(
     elif weights is None:
         result = operations.correlation(X, **given)
     else:
-        result = statistics.weighted(
-            X, "correlation", **_weights(weights, weight_kind, data, len(X)), **given
-        )
+        result = statistics.weighted(X, "correlation", **_weights(weights, weight_kind, data), **given)
     return result if full else square(result, labels)
 
 
-def _weights(weights: Any, kind: str, data: Table, rows: int) -> dict[str, Any]:
+def _weights(weights: Any, kind: str, data: Table) -> dict[str, Any]:
     """The weights by their kind, as `statistics.weighted` takes them."""
     if kind not in ("frequency", "reliability"):
         raise OptionError(f"weight_kind is {kind!r}; it can be 'frequency' or 'reliability'.")

@@ -7,10 +7,11 @@ from typing import Any
 from mtbridge.compute import statistics
 from mtbridge.compute.decay import Decay, alpha_of
 from mtbridge.compute.engine import Engine
+from mtbridge.compute.operations import MOST_ROWS
 from mtbridge.compute.windows import Rolling, whole
 from mtbridge.errors import InputError, OptionError
 from mtbridge.frame.history import History
-from mtbridge.frame.options import MOST_ROWS, at_least
+from mtbridge.frame.options import at_least
 from mtbridge.frame.times import has_times, is_span, nanoseconds_of, span_of
 from mtbridge.frame.windows import Windows
 

@@ -4,28 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
-from mtbridge.compute.operations import refuse_count
+import numpy as np
+
+from mtbridge.allowed import refuse_other, short
+from mtbridge.compute.operations import counted
 from mtbridge.errors import OptionError
 from mtbridge.matrix import DTYPES
 
-MOST_ROWS = 2**31 - 1
-"""No table has more; what asks for more is out of reach all the same, and this fits every kernel."""
-
 
 def checked(dtype: str | None) -> str | None:
-    if dtype is not None and dtype not in DTYPES:
-        raise OptionError(f"dtype is {dtype!r}; it can be 'float32' or 'float64'.")
+    if isinstance(dtype, np.dtype):
+        dtype = dtype.name
+    if dtype is not None:
+        refuse_other("dtype", dtype, DTYPES)
     return dtype
 
 
-def checked_ddof(ddof: Any) -> int:
-    refuse_count("ddof", ddof)
-    return min(int(ddof), MOST_ROWS)
+def refuse_no_flags(**flags: Any) -> None:
+    """Raise OptionError if one of these options is neither True nor False."""
+    for name, value in flags.items():
+        if not isinstance(value, bool | np.bool_):
+            raise OptionError(f"{name} is {short(value)}; it can be True or False.")
 
 
 def at_least(min_periods: Any) -> int:
     """Return the rows that a pair needs, at least 1; None is 1."""
-    if min_periods is None:
-        return 1
-    refuse_count("min_periods", min_periods)
-    return max(1, min(int(min_periods), MOST_ROWS))
+    return 1 if min_periods is None else max(1, counted("min_periods", min_periods))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from mtbridge.compute import statistics
 from mtbridge.compute.decay import Decay
+from mtbridge.compute.operations import counted
 from mtbridge.compute.reducers import (
     LargestEigenvalue,
     MeanOffDiagonal,
@@ -25,7 +26,7 @@ from mtbridge.compute.windows import Rolling, whole
 from mtbridge.errors import InputError
 from mtbridge.frame import labels
 from mtbridge.frame.history import History
-from mtbridge.frame.options import checked, checked_ddof
+from mtbridge.frame.options import checked
 from mtbridge.frame.say import say
 from mtbridge.frame.tables import square
 from mtbridge.matrix import Result
@@ -186,7 +187,7 @@ class Windows:
     ) -> Wanted:
         return Wanted(
             statistic=statistic,
-            ddof=checked_ddof(ddof),
+            ddof=counted("ddof", ddof),
             min_periods=self._min_periods,
             left=left,
             packed=packed,

@@ -7,7 +7,7 @@ chooses.
 from __future__ import annotations
 
 from mtbridge.history.align import RETURNS, Panel, complete_rows, prepare, returns
-from mtbridge.history.atomic import replace_file
+from mtbridge.history.atomic import check_destination, replace_file
 from mtbridge.history.download import TIMEFRAMES, download, open_terminal
 from mtbridge.history.prices import PRICES, Prices, Source, find_files, read_prices
 from mtbridge.history.sample import sample_panel, write_sample
@@ -23,6 +23,7 @@ __all__ = [
     "Prices",
     "Source",
     "Table",
+    "check_destination",
     "complete_rows",
     "download",
     "find_files",

@@ -16,7 +16,7 @@ from pathlib import Path
 from mtbridge.errors import InputError
 
 # what a file system says of itself or of the name; Windows has no EDQUOT
-_NAMES = ("ENOSPC", "EDQUOT", "EROFS", "EFBIG", "ENAMETOOLONG")
+_NAMES = ("ENOENT", "ENOSPC", "EDQUOT", "EROFS", "EFBIG", "ENAMETOOLONG")
 _REFUSALS = {getattr(errno, name) for name in _NAMES if hasattr(errno, name)}
 
 
@@ -59,17 +59,23 @@ def replace_file(path: str | Path) -> Iterator[Path]:
         ) from error
 
 
-@contextmanager
-def _replacement(destination: Path, path: str | Path) -> Iterator[Path]:
+def check_destination(path: str | Path) -> None:
+    """Refuse a folder, and a file in a folder that does not exist: this can be told before any work."""
+    destination = Path(os.path.realpath(path))
     if destination.is_dir():
         raise InputError(f"{path} is a folder; give the name of a file to write.")
-    if destination.exists() and not destination.is_file():
-        yield destination
-        return
-    if not destination.parent.is_dir():
+    if not destination.exists() and not destination.parent.is_dir():
         raise InputError(
             f"{path} cannot be written: the folder {destination.parent} does not exist; make it first."
         )
+
+
+@contextmanager
+def _replacement(destination: Path, path: str | Path) -> Iterator[Path]:
+    check_destination(path)
+    if destination.exists() and not destination.is_file():
+        yield destination
+        return
     temporary = destination.with_name(f".{destination.stem}.{secrets.token_hex(4)}{destination.suffix}")
     try:
         yield temporary

@@ -114,7 +114,9 @@ def bars_among(values: NDArray[np.float64]) -> bool:
     inner = np.delete(rows, [tops[0], bottoms[0]], axis=1)
     rising = np.mean(inner[:, 0] < inner[:, 1])
     touched = np.mean((inner == largest[:, None]) | (inner == smallest[:, None]))
-    return bool(np.median(largest / smallest) < 1.2 and 0.1 < rising < 0.9 and touched > 0)
+    with np.errstate(over="ignore"):
+        apart = np.median(largest / smallest)
+    return bool(apart < 1.2 and 0.1 < rising < 0.9 and touched > 0)
 
 
 def table(source: TextFile) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import glob
+import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -126,7 +127,8 @@ def find_files(paths: str | Path | Iterable[str | Path]) -> list[Path]:
     found: dict[Path, Path] = {}
     for one in given:
         for path in _expanded(one):
-            found.setdefault(path.resolve(), path)
+            # unlike Path.resolve, this takes a link to itself as it is; whoever opens it says what is wrong
+            found.setdefault(Path(os.path.realpath(path)), path)
     return list(found.values())
 
 

@@ -16,8 +16,8 @@ from mtbridge.compute import Engine, reducers, statistics
 from mtbridge.compute.decay import Decay, alpha_of
 from mtbridge.compute.sequence import MatrixSequence, Wanted
 from mtbridge.compute.windows import Rolling
-from mtbridge.errors import InputError, OptionError
-from mtbridge.matrix import Matrix, Result
+from mtbridge.errors import OptionError
+from mtbridge.matrix import Matrix, Result, narrowed
 from mtbridge.service import arrays
 from mtbridge.wire import (
     Array,
@@ -90,7 +90,8 @@ def answer(
     indices = []
     if found.pairs is not None:
         indices = [Array(Role.INDICES, arrays.gapless(found.pairs.astype(np.int64)))]
-    reply = [Array(Role.RESULT, arrays.gapless(_narrowed(kept, dtype))), *indices]
+    kept = narrowed(kept, dtype, what="a number of the result")
+    reply = [Array(Role.RESULT, arrays.gapless(kept)), *indices]
     return reply + arrays.echoed(message), " ".join(found.notes)
 
 
@@ -107,18 +108,6 @@ def _newest(
     if isinstance(kept, reducers.Largest):
         return replace(found, matrix=kept.values, pairs=kept.pairs)
     return replace(found, matrix=kept)
-
-
-def _narrowed(kept: Matrix, dtype: np.dtype[Any]) -> Matrix:
-    """Return the numbers in the dtype of the answer, if they are within its range.
-
-    inf among the data makes NaN, so an inf is a number that float32 could not hold.
-    """
-    with np.errstate(over="ignore"):
-        kept = kept.astype(dtype, copy=False)
-    if dtype == np.float32 and np.isinf(kept).any():
-        raise InputError("a number of the result is past the range of float32; ask for the dtype float64.")
-    return kept
 
 
 def _check_columns(options: MovingOptions, columns: int) -> None:

@@ -160,6 +160,14 @@ def test_arrays_give_arrays(client: Client, name: str) -> None:
     np.testing.assert_array_equal(pairs, columns)
 
 
+def test_the_largest_covariances_are_named_so(client: Client) -> None:
+    found = client.rolling(FRAME, 8, min_periods=4, reduce="top", top=1)
+    assert list(found.columns) == ["left", "right", "covariance"]
+    covariances = mtbridge.rolling(FRAME, 8, min_periods=4, engine="numpy").covariance(frame=False)
+    upper = np.abs(covariances[-1][np.triu_indices(len(SYMBOLS), 1)])
+    assert abs(found["covariance"].iloc[-1]) == pytest.approx(upper.max(), rel=1e-12)
+
+
 def test_a_worker_on_an_opencl_device_gives_the_same(verdict: Verdict) -> None:
     windows = mtbridge.rolling(FRAME, 8, min_periods=4, engine="numpy")
     # kernels are built at the first call

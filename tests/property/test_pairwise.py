@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import sys
-from pathlib import Path
 
+import exact
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,10 +14,6 @@ from hypothesis.extra.numpy import arrays
 
 from mtbridge.compute import Engine, operations
 from mtbridge.matrix import Matrix
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-import exact
 
 CHECKS = [HealthCheck.function_scoped_fixture]
 SHAPES = st.tuples(st.integers(1, 9), st.integers(1, 4))

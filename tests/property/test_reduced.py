@@ -16,13 +16,13 @@ from hypothesis.extra.numpy import arrays
 from mtbridge.compute.opencl_engine import OpenCLEngine
 from mtbridge.compute.opencl_reducers import reduced_on_device
 from mtbridge.compute.opencl_sequence import OpenCLSequence
+from mtbridge.compute.reduced import reduced_on_host
 from mtbridge.compute.reducers import (
     LargestEigenvalue,
     MeanOffDiagonal,
     QuadraticForm,
     Reducer,
     TopPairs,
-    reduced_on_host,
 )
 from mtbridge.compute.sequence import MatrixSequence, Wanted
 

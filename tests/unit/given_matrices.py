@@ -1,4 +1,4 @@
-"""What tests of reducers share: sequences that serve matrices they are given, and ways to reduce them."""
+"""Matrices that tests are given: in any layout, served as a sequence, and reduced in each way."""
 
 from __future__ import annotations
 
@@ -9,11 +9,19 @@ import numpy as np
 
 from mtbridge.compute.opencl_reducers import reduced_on_device
 from mtbridge.compute.opencl_sequence import OpenCLSequence
-from mtbridge.compute.reducers import Reducer, reduced
+from mtbridge.compute.reduced import Reducer, reduced
 from mtbridge.compute.sequence import MatrixSequence, Wanted
+from mtbridge.matrix import Matrix
 
 Reduce = Callable[..., Any]
 WAYS = ("host", "device", "device in groups")
+
+
+def lying(X: Matrix, order: str) -> Matrix:
+    """`X` with its rows or its columns in memory order, or neither."""
+    if order == "strided":
+        return np.repeat(X, 2, axis=1)[:, ::2]
+    return np.asarray(X, order=order)  # type: ignore[call-overload, no-any-return]
 
 
 class Given(MatrixSequence):

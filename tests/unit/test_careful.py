@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import math
-import sys
-from pathlib import Path
 
+import exact
 import numpy as np
 import pytest
 
 from mtbridge.compute import careful
 from mtbridge.compute.careful import careful_pairs
 from mtbridge.matrix import Matrix
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-import exact
 
 UPPER = np.triu_indices(4)
 POOL = [

@@ -12,7 +12,8 @@ import pytest
 import mtbridge
 from mtbridge.compute import Engine
 from mtbridge.compute.devices import Verdict
-from mtbridge.compute.opencl_engine import SMALLEST_LIMIT, OpenCLEngine, open_opencl
+from mtbridge.compute.opencl_blocks import SMALLEST_LIMIT
+from mtbridge.compute.opencl_engine import OpenCLEngine, open_opencl
 from mtbridge.errors import OptionError, ShapeError
 from mtbridge.matrix import DTYPES, Matrix
 

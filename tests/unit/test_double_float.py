@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mtbridge.compute import double_float, opencl_engine
+from mtbridge.compute import double_float, opencl_blocks
 from mtbridge.compute.double_float import slab_rows
 from mtbridge.compute.forms import packed_form
 from mtbridge.compute.opencl_engine import OpenCLEngine
@@ -91,7 +91,7 @@ def test_small_buffers_and_missing_memory_give_the_same_answer(
         raise MemoryError
 
     with monkeypatch.context() as patch:
-        patch.setattr(opencl_engine, "gram_in_double_floats", none_left)
+        patch.setattr(opencl_blocks, "gram_in_double_floats", none_left)
         assert np.allclose(narrow._gram(X, wide=True), expected, rtol=1e-13)
     for limit in (40_000, 150_000, 1 << 20):
         monkeypatch.setattr(narrow, "_limit", limit)

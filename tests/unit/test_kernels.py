@@ -92,7 +92,9 @@ def test_a_packed_kernel_compiles_with_every_tuned_setting(
 
 @pytest.mark.parametrize("path", TEXTS, ids=named)
 def test_no_kernel_calls_a_built_in_that_takes_vectors(path: Path) -> None:
-    assert not FORBIDDEN.findall(code(path))
+    # what is written for graphics cards has numbers where others have vectors
+    of_numbers = {"fma"} if path.stem.endswith("_gpu") else set()
+    assert not set(FORBIDDEN.findall(code(path))) - of_numbers
 
 
 def test_the_search_for_built_ins_finds_them() -> None:

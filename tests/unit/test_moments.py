@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from fractions import Fraction
 from functools import cache
 from math import isqrt
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from mtbridge.compute import Engine, Moments, open_engine, operations
@@ -398,68 +395,6 @@ def test_a_row_given_to_moments_may_change_afterwards() -> None:
     kept = Moments.of_row(row)
     row[0] = 99
     assert kept.origin[0] == 1
-
-
-# The shared cases with exact answers
-
-
-def cases(path: Path) -> list[dict[str, Any]]:
-    """Covariances and correlations of complete columns: the operations that exist now."""
-    if not path.is_file():
-        return []
-    found = json.loads(path.read_text(encoding="utf-8"))["cases"]
-    return [case for case in found if fits(case)]
-
-
-def fits(case: dict[str, Any]) -> bool:
-    if case["operation"] not in ("covariance", "correlation") or case["index"] is not None:
-        return False
-    if set(case["options"]) - {"pair", "ddof"}:
-        return False
-    columns = case["columns"].values()
-    return all(
-        column.get("dtype", "float64") not in ("object", "decimal") and None not in column.get("values", [])
-        for column in columns
-    )
-
-
-SHARED_CASES = cases(Path(__file__).resolve().parents[2].parent / "shared" / "cases" / "statistics.json")
-
-
-@pytest.mark.skipif(
-    not SHARED_CASES, reason="there is no ../shared/cases/statistics.json beside the checkout"
-)
-@pytest.mark.parametrize("case", SHARED_CASES, ids=[case["name"] for case in SHARED_CASES])
-def test_a_shared_case_is_answered_exactly(engine: Engine, case: dict[str, Any]) -> None:
-    columns = {}
-    for name, column in case["columns"].items():
-        if "generator" in column:
-            values = eval(column["generator"], {"np": np})  # noqa: S307 - the cases are ours
-        elif column.get("dtype", "float64").startswith("int"):
-            values = np.array([int(value) for value in column["values"]], column["dtype"])
-        else:
-            values = np.array([float(value) for value in column["values"]], column.get("dtype", "float64"))
-        columns[name] = values
-    options = dict(case["options"])
-    pair = options.pop("pair", None)
-    from mtbridge import frame
-
-    answer = getattr(frame, case["operation"])
-    try:
-        found = answer(pd.DataFrame(columns), engine=engine, **options)
-    except InputError:
-        assert case["expect"] == "error" or case.get("or_error") or options.get("or_error")
-        return
-    expect = np.array(case["expect"], dtype=float)
-    actual = np.array(found.loc[pair[0], pair[1]] if pair else found.to_numpy(), dtype=float)
-    tolerance = case["tolerance"] or {"absolute": 0}
-    assert np.allclose(
-        np.broadcast_to(actual, np.broadcast_shapes(actual.shape, expect.shape)),
-        expect,
-        rtol=tolerance.get("relative", 0),
-        atol=tolerance.get("absolute", 0),
-        equal_nan=True,
-    ), f"{actual} instead of {expect}"
 
 
 def test_as_matrix_is_what_operations_expect(engine: Engine) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from given_matrices import lying
 
 from mtbridge.compute import Engine, engine, forms, masked, operations, slices
 from mtbridge.compute.centre import centre, ordinary_centre
@@ -19,13 +20,6 @@ from mtbridge.sources import program_text
 
 GUARD = 64
 SHAPES = [(1, 1), (2, 5), (127, 23), (128, 24), (129, 25), (300, 97), (1000, 3)]
-
-
-@pytest.fixture(params=["packed", "tiled"])
-def device_engine(
-    request: pytest.FixtureRequest, opencl_engine: OpenCLEngine, tiled_engine: OpenCLEngine
-) -> OpenCLEngine:
-    return opencl_engine if request.param == "packed" else tiled_engine
 
 
 @pytest.fixture
@@ -59,13 +53,6 @@ def exact(X: Matrix) -> Matrix:
     wide = X.astype(np.longdouble)
     wide -= wide.mean(axis=0)
     return wide.T @ wide
-
-
-def lying(X: Matrix, order: str) -> Matrix:
-    """`X` with its rows or its columns in memory order, or neither."""
-    if order == "strided":
-        return np.repeat(X, 2, axis=1)[:, ::2]
-    return np.asarray(X, order=order)  # type: ignore[call-overload, no-any-return]
 
 
 @pytest.mark.usefixtures("no_host")

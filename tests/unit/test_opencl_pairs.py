@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from given_matrices import lying
 
 from mtbridge.compute import masked, opencl_careful, opencl_pairs, slices
 from mtbridge.compute.careful import careful_pairs
@@ -17,13 +18,6 @@ from mtbridge.sources import program_text
 
 GUARD = 64
 SHAPES = [(1, 1), (2, 5), (31, 23), (33, 25), (127, 64), (300, 97), (700, 3)]
-
-
-@pytest.fixture(params=["packed", "tiled"])
-def device_engine(
-    request: pytest.FixtureRequest, opencl_engine: OpenCLEngine, tiled_engine: OpenCLEngine
-) -> OpenCLEngine:
-    return opencl_engine if request.param == "packed" else tiled_engine
 
 
 @pytest.fixture
@@ -41,13 +35,6 @@ def with_gaps(rows: int, columns: int, dtype: str, share: float = 0.1) -> Matrix
     gaps[:, 2::3] = False
     X[gaps] = np.nan
     return X.astype(dtype)
-
-
-def lying(X: Matrix, order: str) -> Matrix:
-    """`X` with its rows or its columns in memory order, or neither."""
-    if order == "strided":
-        return np.repeat(X, 2, axis=1)[:, ::2]
-    return np.asarray(X, order=order)  # type: ignore[call-overload, no-any-return]
 
 
 def check(found: PairMoments, X: Matrix, tolerance: float) -> None:

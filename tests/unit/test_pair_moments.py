@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-import sys
-from pathlib import Path
 from typing import Any
 
+import exact
 import numpy as np
 import pytest
 
@@ -16,10 +15,6 @@ from mtbridge.compute.moments import Moments
 from mtbridge.compute.pair_moments import PairMoments
 from mtbridge.errors import OptionError, ShapeError
 from mtbridge.matrix import Matrix
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-import exact
 
 
 def with_gaps(rows: int = 60, columns: int = 5, seed: int = 0) -> Matrix:

@@ -14,6 +14,7 @@ from mtbridge.compute import Engine, opencl_kendall, opencl_ranks, ranks, serial
 from mtbridge.compute.aligned import aligned_empty
 from mtbridge.compute.opencl_engine import open_opencl
 from mtbridge.compute.ordering import Ordering
+from mtbridge.compute.serial import loop_of
 from mtbridge.matrix import DTYPES
 
 METHODS = ("spearman", "kendall")
@@ -41,7 +42,8 @@ def by_scipy(method: str, X: NDArray[Any]) -> NDArray[np.float64]:
     for i in range(columns):
         for j in range(columns):
             both = ~np.isnan(X[:, i]) & ~np.isnan(X[:, j])
-            x, y = X[both, i], X[both, j]
+            # scipy answers in the type that it is given
+            x, y = X[both, i].astype(np.float64), X[both, j].astype(np.float64)
             if len(x) > 1 and np.ptp(x) > 0 and np.ptp(y) > 0:
                 found[i, j] = BY_SCIPY[method](x, y)[0]
     return found
@@ -270,7 +272,7 @@ def test_the_plain_loops_are_the_compiled_ones(loop: Any) -> None:
     slow, fast = np.empty((5, 5)), np.empty((5, 5))
     n, m = np.empty((5, 5), np.int64), np.empty((5, 5), np.int64)
     loop(X, slow, n)
-    serial_ranks.compiled(loop)(X, fast, m)
+    loop_of(loop, serial_ranks.SIGNATURE)(X, fast, m)
     assert np.array_equal(slow, fast, equal_nan=True)
     assert np.array_equal(n, m)
 

@@ -190,7 +190,9 @@ def test_each_window_is_right_by_itself(opened: Opener, name: str, statistic: St
         assert ((diagonal == 1) | np.isnan(diagonal)).all()
         assert not (np.abs(found) > 1).any()
     if statistic != "beta":
-        assert np.array_equal(found.view(np.int64), np.swapaxes(found, 1, 2).copy().view(np.int64))
+        # one NaN is as good as another
+        numbers = np.where(np.isnan(found), np.nan, found)
+        assert np.array_equal(numbers.view(np.int64), np.swapaxes(numbers, 1, 2).copy().view(np.int64))
 
 
 @pytest.mark.parametrize("statistic", STATISTICS)
@@ -400,7 +402,7 @@ def test_what_does_not_fit_the_history_is_refused(opened: Opener) -> None:
         opened(X, Rolling.by_rows(6, 2), Wanted())
     with pytest.raises(OptionError, match="ddof is -1"):
         opened(X, Rolling.by_rows(5, 2), Wanted(ddof=-1))
-    with pytest.raises(OptionError, match="no column 3; X has 3"):
+    with pytest.raises(OptionError, match="no column 3; there are 3"):
         opened(X, Rolling.by_rows(5, 2), Wanted(left=(0, 3)))
     sequence = opened(X, Rolling.by_rows(5, 2), Wanted())
     with pytest.raises(ShapeError, match="6 matrices are asked for but 5 are left"):

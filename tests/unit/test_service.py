@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from service_requests import Idle
 
 import mtbridge
 from mtbridge.compute import Engine, open_engine
@@ -244,17 +245,6 @@ def test_what_cannot_be_answered_gets_its_status_and_a_sentence(service: Service
 
 
 def test_an_answer_too_large_for_a_frame_is_refused_before_it_is_computed() -> None:
-    class Idle(Engine):
-        """Any use of it would be an error."""
-
-        name = device = "idle"
-
-        def _product(self, A: Any, B: Any) -> Any:
-            raise AssertionError
-
-        def _gram(self, X: Any, *, wide: bool) -> Any:
-            raise AssertionError
-
     service = Service(Idle(), Limits(frame_bytes=8 * 9 * 9))
     wide = Array(Role.DATA, np.ones((2, 10)))
     # the counts have 8 bytes an element, though the matrix has 4

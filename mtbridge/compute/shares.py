@@ -1,0 +1,90 @@
+"""How blocks are shared out among the compute units of a GPU so that all of them end together.
+
+A gram matrix of 2048 columns has 136 blocks of 128 x 128: each of 132 units does one, then four do another
+while the rest wait, and it takes twice the time. So only as many blocks are done whole as give every unit the
+same number. The inner sizes of those left over are cut into slices, each a group of its own in the same
+launch, and multiply/add_parts.cl adds up their results in a fixed order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mtbridge.compute.blocks import padded
+from mtbridge.compute.slices import Sums
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from mtbridge.compute.opencl import Device
+
+# Inner indices of the thinnest slice
+THINNEST = 128
+# What a slice costs beside its products, what adding up costs, and each part of it; and what the host takes
+# to queue one kernel more, for which the device waits if there are no whole blocks. All in inner indices of a
+# block, which take 80 ns each on a unit of an H200.
+BEGINNING = 64
+ADDING = 64
+PART = 0.5
+QUEUING = 384
+# Side of the squares in which parts are added up
+SQUARE = 16
+
+
+def shares(blocks: int, inner: int, *, units: int, most: int) -> tuple[int, int]:
+    """Return how many blocks are done whole, and into how many slices each of the others is cut.
+
+    Parameters
+    ----------
+    blocks : blocks of the result
+    inner : inner indices of each
+    units : compute units of the device, which do a block at a time
+    most : parts that there is memory for
+    """
+    rest = blocks % units
+    if not rest:
+        return blocks, 1
+
+    def cost(slices: int) -> float:
+        rounds = -(-rest * slices // units)
+        adding = ADDING + PART * rest * slices + QUEUING * (rest == blocks) if slices > 1 else 0
+        return rounds * (inner / slices + BEGINNING) + adding
+
+    slices = min(range(1, max(1, min(inner // THINNEST, most // rest, units)) + 1), key=cost)
+    return (blocks, 1) if slices == 1 else (blocks - rest, slices)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedSums(Sums):
+    """`Sums` whose kernel shares out the blocks itself (kernels/dmma_tile.clh)."""
+
+    def queue(
+        self, device: Device, panels: tuple[Any, ...], sizes: tuple[np.generic, ...], slab: slice
+    ) -> None:
+        rows, _, columns = self.shape
+        form = self.form
+        part = form.rows * form.columns * self.total.itemsize
+        deep = padded(slab.stop - slab.start, form.inner)
+        whole, slices = shares(self.groups, deep, units=device.units, most=self.limit // part)
+        left = self.groups - whole
+        # no part is written where no block is cut
+        parts = device.buffer("parts", left * slices * part) if left else self.target
+        more = np.int32(slab.start > 0)
+        kernel = device.kernel(self.name, self.files, self.defines)
+        shared = (parts, np.int32(whole), np.int32(slices), more)
+        groups = whole + left * slices
+        device.run(kernel, (groups,), (form.group,), *panels, self.target, *sizes, self.blocks, *shared)
+        if not left:
+            return
+        defines = {"REAL_BITS": 8 * self.total.itemsize, "SIDE": form.rows, "SQUARE": SQUARE}
+        if self.name == "gram" and form.mirrors:
+            defines["SYMMETRIC"] = 1
+        adder = device.kernel("add_parts", ("multiply/add_parts.cl",), defines)
+        counts = (np.int32(whole), np.int32(slices), more)
+        extent = (np.int32(rows), np.int32(columns), np.int32(columns))
+        squares = (form.rows // SQUARE) ** 2
+        local = (SQUARE, SQUARE)
+        device.run(adder, (squares, left), local, parts, self.target, *extent, self.blocks, *counts)
