@@ -45,6 +45,15 @@ A product is named rows x inner x columns. `openblas` is the BLAS that numpy bri
 is our engine on it, whose X'X is symmetric bit for bit. `clblast` is CLBlast with the parameters it comes
 with, on the same device and queue, from array to array as ours, but it leaves X'X as one triangle.
 
+Of the statistics (`mtbridge bench stats`) `opencl`, `numpy` and `serial` go from array to array, and
+`opencl frame` from DataFrame to DataFrame, as pandas does. `numpy masked`, `numpy products` and
+`numpy updates` are what is written by hand in numpy where no function does it. The error is the largest
+distance from sums in long double in the checked rows or windows; that of a covariance is a share of the two
+standard deviations.
+
+Of rolling windows on a graphics card (`benchmarks/resident_windows.py`) `floor` is a kernel that only writes
+as many bytes: a ratio to it of 1 would be an answer for the price of its bytes.
+
 To measure a machine, with nothing else at work on it:
 
 ```sh

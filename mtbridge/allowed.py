@@ -38,4 +38,8 @@ def short(value: Any) -> str:
     """Return a value as a message shows it: on one line, and not long."""
     if isinstance(value, np.generic):
         value = value.item() if value.dtype.kind in "iufb" else str(value)
-    return " ".join(_SHORT.repr(value).split())
+    try:
+        return " ".join(_SHORT.repr(value).split())
+    except ValueError:
+        # Python writes no whole number of more than 4,300 digits
+        return f"a {type(value).__name__} of thousands of digits"

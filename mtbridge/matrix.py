@@ -13,7 +13,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mtbridge.errors import InputError, MissingValueError, OptionError, ShapeError
+from mtbridge.allowed import refuse_other
+from mtbridge.errors import InputError, MissingValueError, ShapeError
 
 Matrix: TypeAlias = NDArray[np.floating[Any]]
 """A float32 or float64 array of two dimensions, C or Fortran order."""
@@ -170,8 +171,8 @@ def as_matrix(data: Any, *, name: str = "data", dtype: str | None = None) -> Mat
     OptionError
         If `dtype` is another name.
     """
-    if dtype is not None and dtype not in DTYPES:
-        raise OptionError(f"dtype is {dtype!r}; it can be 'float32' or 'float64'.")
+    if dtype is not None:
+        refuse_other("dtype", dtype, DTYPES)
     if isinstance(data, np.ma.MaskedArray) and data.dtype.kind in "fiub":
         data = np.ma.filled(data.astype(np.result_type(data.dtype, np.float32)), np.nan)
     try:

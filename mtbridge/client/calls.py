@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from mtbridge.client.connection import Connection
 from mtbridge.errors import InputError, NoReplyError, OptionError, ProtocolError, ShapeError
+from mtbridge.frame.options import refuse_no_flags
 from mtbridge.matrix import Matrix, Result
 from mtbridge.wire import DEFAULT_ENDPOINT, Array, Limits, Message, Operation, Role, Status, readable_bytes
 
@@ -130,6 +131,7 @@ class Calls:
         options: bytes = b"",
     ) -> tuple[Result, Message]:
         """Return the answer to a request, and the reply for what else it holds."""
+        refuse_no_flags(full=full)
         if full and self._known is None:
             self.ping()
         self._check_limits(arrays)

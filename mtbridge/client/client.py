@@ -12,14 +12,12 @@ from numpy.typing import NDArray
 from mtbridge.client.calls import encoded, sendable
 from mtbridge.client.windows import WindowCalls
 from mtbridge.compute.operations import Missing, counted
-from mtbridge.errors import OptionError, ShapeError
+from mtbridge.errors import ShapeError
 from mtbridge.frame.joined import gathered
-from mtbridge.frame.matrices import Method, WeightKind
+from mtbridge.frame.matrices import Method, WeightKind, row_weights
 from mtbridge.frame.options import at_least
 from mtbridge.frame.tables import (
     factors,
-    is_frame,
-    is_series,
     names,
     product_table,
     square,
@@ -245,7 +243,8 @@ class Client(WindowCalls):
         if weights is not None:
             # only the worker knows how many rows the weights make
             given = {**given, "weight_kind": weight_kind, "scalars": full}
-            arrays.append(Array(Role.WEIGHTS, _row_weights(weights, data, len(matrix))))
+            held = row_weights(weights, data)
+            arrays.append(Array(Role.WEIGHTS, _wire_weights(held, len(matrix))))
         options = encode_options(make_options(operation, given))
         found, reply = self._answered(
             operation, arrays, rows=len(matrix), symbols=known, full=full, options=options
@@ -256,19 +255,10 @@ class Client(WindowCalls):
         return found if full else square(found, labels)
 
 
-def _row_weights(weights: Any, data: Any, rows: int) -> NDArray[Any]:
+def _wire_weights(weights: NDArray[Any], rows: int) -> NDArray[Any]:
     """Return the weights of the rows as the wire has them: int64 if they are whole numbers, else float64."""
-    if is_series(weights) and is_frame(data) and not weights.index.equals(data.index):
-        raise ShapeError(
-            "the weights and the rows have different labels; give each row its weight, in order."
-        )
-    try:
-        array = np.asarray(weights)
-        array = array.astype(np.int64 if array.dtype.kind in "iub" else np.float64)
-    except (TypeError, ValueError):
-        raise OptionError(f"the weights are a {type(weights).__name__}, not numbers.") from None
-    if array.shape != (rows,):
-        raise ShapeError(
-            f"the weights have the shape {array.shape} but there are {rows} rows; give one each."
-        )
-    return array
+    with np.errstate(over="ignore"):
+        held: NDArray[Any] = weights.astype(np.int64 if weights.dtype.kind in "iub" else np.float64)
+    if held.shape != (rows,):
+        raise ShapeError(f"the weights have the shape {held.shape} but there are {rows} rows; give one each.")
+    return held

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypedDict, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from mtbridge.allowed import short
 from mtbridge.client.calls import Calls, encoded, owned, sendable
 from mtbridge.errors import InputError, OptionError
 from mtbridge.frame import labels
@@ -94,8 +95,8 @@ class WindowCalls(Calls):
         if is_span(window):
             own["span_ms"], rest = divmod(span_of(window, name="window"), _MILLISECOND)
             if rest:
-                raise OptionError(f"window is {window!r}; a worker counts whole milliseconds.")
-            times = _milliseconds(history, None, f"the window {window!r} is a span of time")
+                raise OptionError(f"window is {short(window)}; a worker counts whole milliseconds.")
+            times = _milliseconds(history, None, f"the window {short(window)} is a span of time")
         else:
             own["window"] = window
         return self._moving(Operation.ROLLING, history, own, asked, times, step=step)
@@ -142,11 +143,11 @@ class WindowCalls(Calls):
                 raise OptionError(
                     "sort=True would move the rows but not the times that are given; sort them first."
                 )
-            stamps = _milliseconds(history, times, f"halflife is {halflife!r}")
+            stamps = _milliseconds(history, times, f"halflife is {short(halflife)}")
             return self._moving(Operation.EWM, history, own, asked, stamps)
         if times is not None:
             raise OptionError(
-                f"times are given but halflife is {halflife!r}; give a span of time such as '4h'."
+                f"times are given but halflife is {short(halflife)}; give a span of time such as '4h'."
             )
         if halflife is not None:
             own["halflife"] = halflife
@@ -210,7 +211,7 @@ class WindowCalls(Calls):
     ) -> Any:
         """Send what is asked, its labels as numbers, and put labels on what comes back."""
         wanted: dict[str, Any] = {**own, **asked}
-        full, last = bool(wanted.pop("full", False)), wanted.get("last", False)
+        full, last = wanted.pop("full", False), wanted.get("last", False)
         wanted.pop("sort", None)
         weights = wanted.pop("weights", None)
         if wanted.get("min_periods") is not None:
@@ -276,8 +277,7 @@ def _labelled(found: Result, options: MovingOptions, history: History, rows: Any
     if found.pairs is not None:
         if columns is None:
             return (matrix[0], found.pairs[0]) if last else (matrix, found.pairs)
-        ranked = labels.ranked(matrix, found.pairs, rows, columns)
-        return ranked.rename(columns={"correlation": options.statistic})
+        return labels.ranked(matrix, found.pairs, rows, columns, options.statistic)
     if columns is None:
         return float(matrix) if matrix.ndim == 0 else matrix
     if options.column is not None:

@@ -1,10 +1,9 @@
-"""The `opencl` engine: products, moments, windows and ranks on one OpenCL device."""
+"""The `opencl` engine: products on one OpenCL device, by the settings and kernels that suit it."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,29 +11,22 @@ from numpy.typing import NDArray
 
 from mtbridge.compute import devices
 from mtbridge.compute.aligned import aligned_empty
-from mtbridge.compute.blocks import block_sizes, spans
-from mtbridge.compute.centre import ordinary_centre
+from mtbridge.compute.blocks import block_sizes
 from mtbridge.compute.device_matrix import DeviceMatrix
 from mtbridge.compute.engine import check_out
 from mtbridge.compute.forms import Form, packed_form, tiled_form
 from mtbridge.compute.launches import Launches, Operand, contiguous, element_steps, macros
-from mtbridge.compute.moments import Moments, without_residue
 from mtbridge.compute.nvidia import FIRST_CAPABILITY, tensor_core_form, trusted
-from mtbridge.compute.opencl_blocks import BlockedProducts
-from mtbridge.compute.opencl_moments import ELEMENTS, SUM, Uncentred
+from mtbridge.compute.opencl_moments import ELEMENTS, SUM
+from mtbridge.compute.opencl_statistics import OpenCLStatistics
 from mtbridge.compute.parameters import Limits
-from mtbridge.compute.slices import slab_depth
 from mtbridge.compute.split_mma import CAPABILITIES, split_form
 from mtbridge.compute.tuned import AGAIN, Target, store, tuned_for
 from mtbridge.errors import DeviceError, InputError
 from mtbridge.matrix import DTYPES, Matrix
 
 if TYPE_CHECKING:
-    from mtbridge.compute.decay import Decay
     from mtbridge.compute.opencl import Device
-    from mtbridge.compute.pair_moments import PairMoments
-    from mtbridge.compute.sequence import MatrixSequence, Wanted
-    from mtbridge.compute.windows import Rolling
 
 
 def open_opencl(
@@ -73,7 +65,7 @@ def open_opencl(
     raise DeviceError(f"the OpenCL device {verdict.name} is listed at one time and gone at another.")
 
 
-class OpenCLEngine(BlockedProducts):
+class OpenCLEngine(OpenCLStatistics):
     """Products by the kernels in kernels/multiply and kernels/gram.
 
     `tiled` takes the GPU kernels, for groups of up to so many items, on a CPU device too: slow, but it can be
@@ -305,99 +297,6 @@ class OpenCLEngine(BlockedProducts):
         if total != X.dtype and not self._device.fp64:
             return self._gram_without_fp64(X)
         return self._gram_in_blocks(X, total)
-
-    def moments(self, X: Operand, *, dtype: np.dtype[Any] | None = None) -> Moments:
-        """Return the `Moments` of the rows of `X`; ordinary columns are centred where they lie."""
-        found = None
-        if self._device.fp64 and 0 not in X.shape and X.shape[0] * X.shape[1] >= self.centred_from:
-            # where memory is short the host centres, and products are taken in blocks
-            with suppress(MemoryError):
-                found = self._moments_on_device(X, np.dtype(dtype or X.dtype))
-        if found is not None:
-            return found
-        return super().moments(self.download(X) if isinstance(X, DeviceMatrix) else X, dtype=dtype)
-
-    def pair_moments(self, X: Operand, *, dtype: np.dtype[Any] | None = None) -> PairMoments:
-        """Return the `PairMoments` of `X`; on the device where it has float64 and the buffers suffice."""
-        from mtbridge.compute.opencl_pairs import pair_moments
-        from mtbridge.compute.pair_moments import PairMoments
-
-        kind = np.dtype(dtype or X.dtype)
-        if self._device.fp64 and X.shape[0] * X.shape[1] >= max(self.centred_from, 1):
-            # where memory is short, products are taken in blocks
-            with suppress(MemoryError), self._settled():
-                # a column that misses something is found before anything is multiplied
-                complete = self._moments_on_device(X, kind)
-                if complete is not None:
-                    return PairMoments.of(complete)
-                if isinstance(X, DeviceMatrix):
-                    X = self.download(X)
-                found = pair_moments(
-                    self._device, self._launches, self.form_in_use(kind.name), X, kind, limit=self._limit
-                )
-                if found is not None:
-                    return found
-        return super().pair_moments(self.download(X) if isinstance(X, DeviceMatrix) else X, dtype=dtype)
-
-    def sequence(self, X: Matrix, plan: Rolling | Decay, wanted: Wanted) -> MatrixSequence:
-        """Open the matrices of the windows of `X`; on the device where it has float64."""
-        from mtbridge.compute.opencl_decay import OpenCLDecay
-        from mtbridge.compute.opencl_rolling import OpenCLRolling
-        from mtbridge.compute.windows import Rolling
-
-        if isinstance(X, DeviceMatrix):
-            X = self.download(X)
-        if not self._device.fp64 or not X.size:
-            return super().sequence(X, plan, wanted)
-        if isinstance(plan, Rolling):
-            return OpenCLRolling(self._device, X, plan, wanted, limit=self._limit, gpu=not self._packed)
-        return OpenCLDecay(self._device, X, plan, wanted, limit=self._limit, gpu=not self._packed)
-
-    def spearman(self, X: Matrix) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Return Spearman's rank correlations and the counts, each pair ranked by a work-item of its own."""
-        from mtbridge.compute.opencl_ranks import spearman
-
-        if self._device.fp64 and X.size:
-            with suppress(MemoryError), self._settled():
-                return spearman(self._device, X, limit=self._limit, packed=self._packed, gram=self.gram)
-        return super().spearman(X)
-
-    def kendall(self, X: Matrix) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Return Kendall's tau-b and the counts, each pair of columns by a work-item of its own."""
-        from mtbridge.compute.opencl_kendall import kendall
-
-        if self._device.fp64 and X.size:
-            with suppress(MemoryError), self._settled():
-                return kendall(self._device, X, limit=self._limit, packed=self._packed)
-        return super().kendall(X)
-
-    def _moments_on_device(self, X: Operand, dtype: np.dtype[Any]) -> Moments | None:
-        """The moments of `X`, or None where a column is not ordinary or a buffer would be too large."""
-        (rows, columns), size = X.shape, dtype.itemsize
-        whole, form = (columns, rows, columns), self._form_of_centred(dtype.name)
-        held = X if isinstance(X, DeviceMatrix) else contiguous(X)
-        if isinstance(X, DeviceMatrix):
-            self._check_owner(X)
-        if block_sizes(form, whole, size=size, total=SUM.itemsize, limit=self._limit, square=True) != whole:
-            return None
-        with self._settled():
-            source, steps = self._launches.source("right", held)
-            raw = Uncentred(source, (rows, columns), steps, X.dtype, dtype, form)
-            if raw.largest_buffer > self._limit:
-                return None
-            total, low, high = raw.measured(self._device)
-            chosen = ordinary_centre(total, low, high, rows=rows, dtype=dtype)
-            # a device that takes subnormal numbers for 0 sees a constant where there may be none
-            doubtful = not self._device.subnormals and ((low == 0) & (high == 0)).any()
-            if chosen is None or doubtful:
-                return None
-            slabs = spans(rows, slab_depth(form, whole, size=size, units=self._device.units))
-            centring = raw.centred(self._device, *chosen, slabs)
-            target, comoment = self._device.result("product", (columns, columns), SUM)
-            self._launches.gram(form, centring, SUM, target, self._limit)
-            products = self._device.receive(target, comoment).astype(SUM, copy=False)
-            mean = centring.mean(self._device)
-        return Moments(rows, *chosen, mean, without_residue(products, mean, rows))
 
     def _check_owner(self, X: DeviceMatrix) -> None:
         if X.device is not self._device:

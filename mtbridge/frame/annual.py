@@ -112,8 +112,8 @@ def factor(annualise: Any, index: Any) -> tuple[float, tuple[str, ...]]:
         return bars, (sentence,)
     if not is_number(annualise) or not 0 < annualise <= LARGEST:
         raise OptionError(
-            f"annualise is {short(annualise)}; it must be True, to read the time stamps, or bars a year above "
-            "0."
+            f"annualise is {short(annualise)}; it must be True, to read the time stamps, or bars a year "
+            "above 0."
         )
     return float(annualise), ()
 

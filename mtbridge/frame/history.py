@@ -15,7 +15,7 @@ from mtbridge.compute.engine import Engine
 from mtbridge.errors import InputError, OptionError, ShapeError
 from mtbridge.frame.engines import opened
 from mtbridge.frame.joined import gathered
-from mtbridge.frame.objects import as_numbers
+from mtbridge.frame.objects import weight_numbers
 from mtbridge.frame.options import refuse_no_flags
 from mtbridge.frame.tables import is_frame, is_series, names, table, without_level
 from mtbridge.frame.times import in_order
@@ -73,7 +73,9 @@ class History:
         try:
             found = self.columns.get_loc(symbol)
         except (KeyError, TypeError, ValueError, sys.modules["pandas"].errors.InvalidIndexError):
-            known = [str(label) for label in self.columns[:6]] + ["..."] * (len(self.columns) > 6)
+            known = [short(str(label))[1:-1] for label in self.columns[:6]] + ["..."] * (
+                len(self.columns) > 6
+            )
             raise InputError(f"there is no column {short(symbol)}; there are {', '.join(known)}.") from None
         if not isinstance(found, int | np.integer):
             raise InputError(f"{short(symbol)} is more than one column; give each column a name of its own.")
@@ -103,9 +105,13 @@ class History:
         size = self.X.shape[1]
         if self.columns is not None and (is_series(given) or is_frame(given)):
             side = given.index if is_series(given) else given.columns
-            strange = self.columns.symmetric_difference(side)
+            strange = self.columns.to_flat_index().symmetric_difference(side.to_flat_index(), sort=False)
             if len(strange) or not (side.is_unique and self.columns.is_unique):
-                what = f"{short(strange[0])} is only in one of them" if len(strange) else "a label is there twice"
+                what = (
+                    f"{short(strange[0])} is only in one of them"
+                    if len(strange)
+                    else "a label is there twice"
+                )
                 raise InputError(f"the weights do not fit the columns: {what}; give each column one weight.")
             given = given.reindex(self.columns) if is_series(given) else given.reindex(columns=self.columns)
             if is_frame(given):
@@ -114,18 +120,13 @@ class History:
                     what = f"none for {absent[0]}" if len(absent) else "a time is there twice"
                     raise InputError(f"the weights do not fit the rows: {what}; give each row its weights.")
                 given = given.reindex(windows)
-        try:
-            weights = as_numbers(np.asarray(given))
-        except ValueError:
-            raise ShapeError("the weights have rows of different length; give each window as many.") from None
-        if weights.dtype.kind not in "fiub":
-            raise InputError(f"the weights are {weights.dtype} values, not real numbers; convert them first.")
-        weights = weights.astype(np.float64)
-        if weights.shape not in ((size,), (count, size)):
+        with np.errstate(over="ignore"):
+            held: NDArray[np.float64] = weight_numbers(given).astype(np.float64)
+        if held.shape not in ((size,), (count, size)):
             raise ShapeError(
-                f"the weights have the shape {weights.shape}; give one for each of the {size} columns, or "
+                f"the weights have the shape {held.shape}; give one for each of the {size} columns, or "
                 f"for each of {count} windows and {size} columns."
             )
-        if not np.isfinite(weights).all():
+        if not np.isfinite(held).all():
             raise InputError("a weight is NaN or inf; give each column a finite number.")
-        return weights
+        return held

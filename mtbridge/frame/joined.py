@@ -39,8 +39,8 @@ def gathered(data: Any) -> Any:
         for label, column in data.items():
             if not is_series(column):
                 raise InputError(
-                    f"{short(label)} is a {type(column).__name__}; in a dict each column must be a pandas Series, "
-                    "with the times or labels that its rows are matched by."
+                    f"{short(label)} is a {type(column).__name__}; in a dict each column must be a pandas "
+                    "Series, with the times or labels that its rows are matched by."
                 )
         return _joined(list(data.values()), list(data))
     if isinstance(data, list | tuple) and data and all(is_series(column) for column in data):
@@ -92,8 +92,9 @@ def _checked(labels: Any, label: Any) -> Any:
     twice = int(index.duplicated().sum())
     if twice:
         raise InputError(
-            f"{short(label)} has {twice} labels that were there before, the first {index[index.duplicated()][0]}; "
-            "keep one of each, for example the last: x[~x.index.duplicated(keep='last')]."
+            f"{short(label)} has {twice} labels that were there before, the first "
+            f"{index[index.duplicated()][0]}; keep one of each, for example the last: "
+            "x[~x.index.duplicated(keep='last')]."
         )
     # pandas has no `hasnans` of several levels
     levels = index.codes if index.nlevels > 1 else [-index.isna().astype(np.int8)]

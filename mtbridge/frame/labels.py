@@ -46,7 +46,10 @@ def pair_labels(labels: Any, left: Any, right: Any) -> Any:
     pandas = sys.modules["pandas"]
     ((level, codes, _),) = _levels(labels.to_flat_index())
     return pandas.MultiIndex(
-        levels=[level, level], codes=[codes[left], codes[right]], names=["left", "right"], verify_integrity=False
+        levels=[level, level],
+        codes=[codes.take(left), codes.take(right)],
+        names=["left", "right"],
+        verify_integrity=False,
     )
 
 

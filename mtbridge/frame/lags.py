@@ -10,7 +10,7 @@ from mtbridge.compute.engine import Engine
 from mtbridge.compute.sequence import Statistic
 from mtbridge.frame.history import History
 from mtbridge.frame.labels import stacked
-from mtbridge.frame.options import at_least, checked
+from mtbridge.frame.options import at_least, checked, refuse_no_flags
 from mtbridge.frame.tables import Table
 
 
@@ -80,6 +80,7 @@ def _lagged(
     dtype: str | None,
     full: bool,
 ) -> Any:
+    refuse_no_flags(full=full)
     found = statistics.lagged(
         history.X,
         lags,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias, overload
+from typing import Any, Literal, TypeAlias, get_args, overload
 
 import numpy as np
 
+from mtbridge.allowed import refuse_other
 from mtbridge.compute import operations, statistics
 from mtbridge.compute.engine import Engine
 from mtbridge.compute.operations import Missing
@@ -14,13 +15,16 @@ from mtbridge.errors import OptionError, ShapeError
 from mtbridge.frame.annual import factor
 from mtbridge.frame.engines import opened
 from mtbridge.frame.joined import gathered
-from mtbridge.frame.options import at_least, checked
+from mtbridge.frame.objects import weight_numbers
+from mtbridge.frame.options import at_least, checked, refuse_no_flags
 from mtbridge.frame.say import say
 from mtbridge.frame.tables import Table, is_frame, is_series, names, square, table, without_level
-from mtbridge.matrix import Result
+from mtbridge.matrix import Matrix, Result, narrowed
 
 Method: TypeAlias = Literal["pearson", "spearman", "kendall"]
 WeightKind: TypeAlias = Literal["frequency", "reliability"]
+METHODS: tuple[Method, ...] = get_args(Method)
+WEIGHT_KINDS: tuple[WeightKind, ...] = get_args(WeightKind)
 
 
 @overload
@@ -107,6 +111,8 @@ def covariance(
     DeviceError
         If OpenCL is asked for and no device is usable.
     """
+    refuse_no_flags(full=full)
+    refuse_other("weight_kind", weight_kind, WEIGHT_KINDS)
     data = gathered(data)
     times, notes = factor(annualise, _rows(data))
     X, labels = table(without_level(data))
@@ -121,10 +127,12 @@ def covariance(
     if weights is None:
         result = operations.covariance(X, **given)
     else:
-        result = statistics.weighted(X, "covariance", **_weights(weights, weight_kind, data), **given)
+        held = {weight_kind: row_weights(weights, data)}
+        result = statistics.weighted(X, "covariance", **held, **given)
     if times != 1.0:
         with np.errstate(over="ignore"):
-            scaled = result.matrix * result.matrix.dtype.type(times)
+            scaled: Matrix = result.matrix.astype(np.float64, copy=False) * times
+        scaled = narrowed(scaled, result.matrix.dtype, what="a covariance of a year")
         result = replace(result, matrix=scaled, notes=(*result.notes, *notes))
     if full:
         return result
@@ -184,8 +192,11 @@ def correlation(
     -------
     DataFrame if `data` has labels, else array; of shape (symbols, symbols), symmetric bit for bit
         Never outside [-1, 1]; the diagonal is exactly 1. NaN for a pair of which one side never changes on
-        the rows that both have, or holds inf there.
+        the rows that both have, or holds inf there; ranks take an inf as an ordinary, outermost value.
     """
+    refuse_no_flags(full=full)
+    refuse_other("method", method, METHODS)
+    refuse_other("weight_kind", weight_kind, WEIGHT_KINDS)
     data = gathered(data)
     X, labels = table(without_level(data))
     given: dict[str, Any] = {
@@ -202,21 +213,19 @@ def correlation(
     elif weights is None:
         result = operations.correlation(X, **given)
     else:
-        result = statistics.weighted(X, "correlation", **_weights(weights, weight_kind, data), **given)
+        held = {weight_kind: row_weights(weights, data)}
+        result = statistics.weighted(X, "correlation", **held, **given)
     return result if full else square(result, labels)
 
 
-def _weights(weights: Any, kind: str, data: Table) -> dict[str, Any]:
-    """The weights by their kind, as `statistics.weighted` takes them."""
-    if kind not in ("frequency", "reliability"):
-        raise OptionError(f"weight_kind is {kind!r}; it can be 'frequency' or 'reliability'.")
-    if is_series(weights) and is_frame(data):
-        if not (weights.index.is_unique and data.index.is_unique and weights.index.equals(data.index)):
-            raise ShapeError(
-                "the weights and the rows have different labels; give one weight for each row, in its order."
-            )
-        weights = weights.to_numpy()
-    return {kind: weights}
+def row_weights(weights: Any, data: Table) -> Any:
+    """Return the weights of the rows of `data` as numbers, once their labels are known to be the same."""
+    labelled = is_series(weights) and is_frame(data)
+    if labelled and not (data.index.is_unique and weights.index.equals(data.index)):
+        raise ShapeError(
+            "the weights and the rows have different labels; give one weight for each row, in its order."
+        )
+    return weight_numbers(weights)
 
 
 def _rows(data: Table) -> Any:

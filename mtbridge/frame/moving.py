@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mtbridge.allowed import short
 from mtbridge.compute import statistics
 from mtbridge.compute.decay import Decay, alpha_of
 from mtbridge.compute.engine import Engine
@@ -11,7 +12,7 @@ from mtbridge.compute.operations import MOST_ROWS
 from mtbridge.compute.windows import Rolling, whole
 from mtbridge.errors import InputError, OptionError
 from mtbridge.frame.history import History
-from mtbridge.frame.options import at_least
+from mtbridge.frame.options import at_least, refuse_no_flags
 from mtbridge.frame.times import has_times, is_span, nanoseconds_of, span_of
 from mtbridge.frame.windows import Windows
 
@@ -60,11 +61,13 @@ class DecayingWindows(Windows):
         progress: statistics.Progress | None = None,
     ) -> Any:
         """Return the weighted covariance matrix up to each row; `bias` leaves its correction out."""
+        refuse_no_flags(bias=bias)
         wanted = self._wanted("covariance", 0 if bias else 1, dtype, packed=packed)
         return self._matrices(wanted, last, frame, full, progress)
 
     def portfolio_variance(self, weights: Any, *, bias: bool = False) -> Any:
         """Return w'Cw of the weighted covariance matrix C up to each row; weights as for `rolling`."""
+        refuse_no_flags(bias=bias)
         return self._portfolio(weights, 0 if bias else 1)
 
 
@@ -111,8 +114,8 @@ def rolling(
         span = span_of(window, name="window")
         if not has_times(history.rows):
             raise InputError(
-                f"the window {window!r} is a span of time, but the rows have no times; give a DataFrame with "
-                "a DatetimeIndex, or a number of rows."
+                f"the window {short(window)} is a span of time, but the rows have no times; give a DataFrame "
+                "with a DatetimeIndex, or a number of rows."
             )
         step = min(whole("step", step, "rows"), rows + 1)
         plan = Rolling.by_time(nanoseconds_of(history.rows, rows), span, step)
@@ -167,7 +170,7 @@ def ewm(
     min_periods : rows that a pair must have in common, else NaN
     adjust : weights are (1 - alpha)**age; else the recursive form, whose first row weighs more
     ignore_na : a row that a pair does not have does not age its other rows
-    times : of the rows, where `halflife` is a span; by default the DatetimeIndex of `data`
+    times : of the rows, where `halflife` is a span; by default those of the index of `data`
     sort, engine, device : as for `rolling`
 
     Returns
@@ -183,11 +186,12 @@ def ewm(
         If times are not in order, there twice, or needed and not there.
     """
     history = History.of(data, sort=sort, engine=engine, device=device)
+    refuse_no_flags(adjust=adjust, ignore_na=ignore_na)
     needed, rows = at_least(min_periods), len(history.X)
     if not is_span(halflife):
         if times is not None:
             raise OptionError(
-                f"times are given but halflife is {halflife!r}; give a span such as '4h', or no times."
+                f"times are given but halflife is {short(halflife)}; give a span such as '4h', or no times."
             )
         chosen = alpha_of(com, span, halflife, alpha)
         return DecayingWindows(history, Decay.exponential(rows, chosen, adjust, ignore_na), needed)
@@ -201,7 +205,8 @@ def ewm(
     stamps = history.rows if times is None else times
     if times is None and not has_times(stamps):
         raise InputError(
-            f"halflife is {halflife!r} but the rows have no times; pass times=, or give a number of rows."
+            f"halflife is {short(halflife)} but the rows have no times; pass times=, or give a number of "
+            "rows."
         )
     plan = Decay.by_time(nanoseconds_of(stamps, rows), float(length), ignore_na)
     return DecayingWindows(history, plan, needed)

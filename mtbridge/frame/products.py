@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from mtbridge.compute import operations
 from mtbridge.compute.engine import Engine
 from mtbridge.frame.engines import opened
+from mtbridge.frame.options import checked, refuse_no_flags
 from mtbridge.frame.tables import Table, factors, product_table
 from mtbridge.matrix import Result
 
@@ -57,7 +58,8 @@ def multiply(
     ShapeError
         If the inner sizes differ, or the inner labels of two DataFrames do.
     """
-    left, right = factors(A, B, dtype=dtype)
+    refuse_no_flags(full=full)
+    left, right = factors(A, B, dtype=checked(dtype))
     result = operations.multiply(left, right, engine=opened(engine, device))
     return result if full else product_table(result.matrix, A, B)
 

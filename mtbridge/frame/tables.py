@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from mtbridge.allowed import short
 from mtbridge.errors import InputError, ShapeError
 from mtbridge.frame.objects import as_numbers, less_level
 from mtbridge.matrix import Matrix, Result, as_matrix, past_float64
@@ -46,13 +47,16 @@ def table(data: Table, *, name: str = "data", dtype: str | None = None) -> tuple
             if numbers.dtype.kind == "f":
                 objects[position] = numbers
                 continue
-        if not pandas.api.types.is_numeric_dtype(kind) or pandas.api.types.is_complex_dtype(kind):
+        # pandas calls bool numeric, but not that of arrow
+        numeric = kind.kind == "b" or pandas.api.types.is_numeric_dtype(kind)
+        if not numeric or pandas.api.types.is_complex_dtype(kind):
             raise InputError(
-                f"column {label!r} of {name} holds {kind} values, not numbers; drop it or convert it first."
+                f"column {short(label)} of {name} holds {kind} values, not numbers; drop it or convert it "
+                "first."
             )
         if kind.kind in "iu" and len(data) and past_float64(data.iloc[:, position].dropna().to_numpy()):
             raise InputError(
-                f"column {label!r} of {name} holds whole numbers past 2**53, which float64 would round; "
+                f"column {short(label)} of {name} holds whole numbers past 2**53, which float64 would round; "
                 "subtract a common level first."
             )
     if objects:

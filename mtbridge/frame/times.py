@@ -38,7 +38,7 @@ def times_of(labels: Any) -> Any:
         return labels
     kind = labels.dtype.kind
     if kind in "mM":
-        return pandas.to_datetime(labels) if kind == "M" else pandas.to_timedelta(labels)
+        return pandas.DatetimeIndex(labels) if kind == "M" else pandas.TimedeltaIndex(labels)
     if labels.dtype != np.dtype(object):
         return None
     kinds = _kinds(labels[labels.notna()])
@@ -54,7 +54,7 @@ def times_of(labels: Any) -> Any:
         if "periods" in kinds:
             return pandas.PeriodIndex(labels)
         if "spans of time" in kinds:
-            return pandas.to_timedelta(labels)
+            return pandas.TimedeltaIndex(labels)
         return pandas.to_datetime(labels, utc="times with a zone" in kinds)
     except (TypeError, ValueError, OverflowError):
         raise InputError(
@@ -140,7 +140,7 @@ def nanoseconds_of(times: Any, rows: int) -> NDArray[np.int64]:
     import pandas
 
     unreadable = InputError(
-        f"times are {type(times).__name__} that cannot be read; give a DatetimeIndex, one stamp a row."
+        f"the times, of type {type(times).__name__}, cannot be read; give a DatetimeIndex, one stamp a row."
     )
     try:
         labels = pandas.Index(times)

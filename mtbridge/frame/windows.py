@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from mtbridge.allowed import short
 from mtbridge.compute import statistics
 from mtbridge.compute.decay import Decay
 from mtbridge.compute.operations import counted
@@ -23,10 +24,10 @@ from mtbridge.compute.reducers import (
 )
 from mtbridge.compute.sequence import Statistic, Wanted
 from mtbridge.compute.windows import Rolling, whole
-from mtbridge.errors import InputError
+from mtbridge.errors import InputError, OptionError
 from mtbridge.frame import labels
 from mtbridge.frame.history import History
-from mtbridge.frame.options import checked
+from mtbridge.frame.options import checked, refuse_no_flags
 from mtbridge.frame.say import say
 from mtbridge.frame.tables import square
 from mtbridge.matrix import Result
@@ -143,7 +144,7 @@ class Windows:
         assert pairs is not None, "the largest pairs have columns"  # noqa: S101 - for the type checker
         if columns is None or self._rows is None:
             return found.matrix, pairs
-        return labels.ranked(found.matrix, pairs, self._rows, columns)
+        return labels.ranked(found.matrix, pairs, self._rows, columns, "correlation")
 
     def largest_eigenvalue(self, *, statistic: Statistic = "correlation", ddof: int = 1) -> Any:
         """Return the largest eigenvalue of each matrix; NaN where an element of it is."""
@@ -185,6 +186,7 @@ class Windows:
         left: tuple[int, ...] | None = None,
         packed: bool = False,
     ) -> Wanted:
+        refuse_no_flags(packed=packed)
         return Wanted(
             statistic=statistic,
             ddof=counted("ddof", ddof),
@@ -222,6 +224,9 @@ class Windows:
     def _matrices(
         self, wanted: Wanted, last: bool, frame: bool, full: bool, progress: statistics.Progress | None
     ) -> Any:
+        refuse_no_flags(last=last, frame=frame, full=full)
+        if progress is not None and not callable(progress):
+            raise OptionError(f"progress is {short(progress)}; give a function of the windows done and all.")
         found = self._computed(wanted, last, progress)
         if full:
             return found
@@ -237,6 +242,7 @@ class Windows:
         return square(found, columns) if last else labels.stacked(found.matrix, self._rows, columns, columns)
 
     def _single_row(self, wanted: Wanted, last: bool, frame: bool, full: bool, name: str) -> Any:
+        refuse_no_flags(last=last, frame=frame, full=full)
         found = self._computed(wanted, last)
         found = replace(found, matrix=found.matrix[..., 0, :])
         if full:
