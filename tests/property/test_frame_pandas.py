@@ -63,7 +63,7 @@ def test_rolling_times_equal_pandas(engine: Engine, frame: pd.DataFrame, minutes
 @few
 @given(
     frame=tables(),
-    # larger ones leave one row nearly all the weight after a gap, where pandas' correction of the bias cancels
+    # larger ones leave one row nearly all the weight after a gap, where pandas' correction of bias cancels
     alpha=st.floats(0.01, 0.3),
     adjust=st.booleans(),
     ignore_na=st.booleans(),

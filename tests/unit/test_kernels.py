@@ -21,8 +21,8 @@ GUARD = 64
 """Elements before and after a matrix that nothing may write to."""
 
 # Built-ins that take or return vectors, which PoCL 3.0 of PyPI computes wrongly for 512 bits, or aborts on;
-# min and max of whole numbers, and the calls that ask for an index, are fine; so are roots, which kernels take
-# of numbers and of short vectors only.
+# min and max of whole numbers, and the calls that ask for an index, are fine; so are roots, which kernels
+# take of numbers and of short vectors only.
 FORBIDDEN = re.compile(
     r"\b(v(?:load|store)a?(?:_half)?\d+|fma|mad|convert_\w+|as_(?:float|double|u?int|u?long|u?short|u?char)\d+"
     r"|dot|cross|fmin|fmax|fabs|native_\w+|half_\w+|select|shuffle2?|clamp|mix|step|smoothstep"
