@@ -36,10 +36,8 @@ def plans(rows: int, alpha: float, window: int, adjust: bool) -> list[Rolling | 
 
 
 # the covariance of the last two columns is 0 beside deviations of 1e200
-APART = 1e200 * np.array(
-    [[1, 1, 1, 0], [1, 1, 0, 0], [1, 1, 1, 1], [1, 1, 0, 1], [1, 1, 0, 1]]
-    + [[1, 1, 0, 1], [1, 1, 1, 1], [1, 1, 0, 1], [1, 1, 1, 1], [1, 1, 1, 1]]
-)
+THIRD, FOURTH = [1, 0, 1, 0, 0, 0, 1, 0, 1, 1], [0, 0, 1, 1, 1, 1, 1, 1, 1, 1]
+APART = 1e200 * np.column_stack([np.ones(10), np.ones(10), THIRD, FOURTH])
 
 
 def last_of_all(engine: Engine, X: Any, plan: Rolling | Decay, wanted: Wanted) -> Any:
