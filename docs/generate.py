@@ -51,6 +51,8 @@ Of the statistics (`mtbridge bench stats`) `opencl`, `numpy` and `serial` go fro
 distance from sums in long double in the checked rows or windows; that of a covariance is a share of the two
 standard deviations.
 
+The rows of products on an H200 are of the portable kernels; those for tensor cores came later.
+
 Of rolling windows on a graphics card (`benchmarks/resident_windows.py`) `floor` is a kernel that only writes
 as many bytes: a ratio to it of 1 would be an answer for the price of its bytes.
 

@@ -2,7 +2,7 @@
 
 Columns that are centred and scaled on their way into panels lie within 1, so one power of two serves them
 all, and kernels/moments/pack_centred_split.cl cuts them into halves there. kernels/split_mma.clh says why the
-answer is within 1e-6 as that of the portable kernels is; on an H200 it takes a sixth of their time.
+answer is within 1e-6 as that of the portable kernels is.
 """
 
 from __future__ import annotations
