@@ -218,7 +218,7 @@ def test_a_program_that_accepts_and_says_nothing_is_no_worker() -> None:
 
 def test_a_killed_worker_is_a_clear_error_and_the_next_call_after_its_restart_works() -> None:
     left, right = (array.data for array in long_job())
-    with WorkerProcess(engine_name="numpy") as first, Client(first.endpoint, timeout=1.0) as client:
+    with WorkerProcess(engine_name="serial") as first, Client(first.endpoint, timeout=1.0) as client:
         client.ping()
         killer = threading.Timer(0.25, first.process.kill)
         killer.start()

@@ -94,8 +94,12 @@ def test_requests_sent_ahead_are_answered_once_each_and_in_their_order(worker: W
         assert peer.silent(50)
 
 
-def test_a_ping_is_answered_while_a_big_job_runs(worker: WorkerProcess) -> None:
-    with Peer(worker.endpoint) as busy, Peer(worker.endpoint) as other:
+def test_a_ping_is_answered_while_a_big_job_runs() -> None:
+    with (
+        WorkerProcess(engine_name="serial") as worker,
+        Peer(worker.endpoint) as busy,
+        Peer(worker.endpoint) as other,
+    ):
         other.ask(Operation.PING, 1)
         other.receive()
         busy.ask(Operation.MULTIPLY, 1, *long_job())

@@ -271,7 +271,7 @@ def test_a_reply_to_a_client_that_has_gone_is_counted(engine: GatedEngine) -> No
 def test_a_signal_ends_the_process_in_bounded_time_answering_what_it_holds(
     number: signal.Signals, times: int
 ) -> None:
-    with WorkerProcess(engine_name="numpy", stop_seconds=40) as worker, Peer(worker.endpoint) as peer:
+    with WorkerProcess(engine_name="serial", stop_seconds=40) as worker, Peer(worker.endpoint) as peer:
         peer.ask(Operation.MULTIPLY, 1, *long_job())
         peer.ask(Operation.GRAM, 2, data(4, 2))
         peer.ask(Operation.PING, 3)
@@ -288,7 +288,7 @@ def test_a_signal_ends_the_process_in_bounded_time_answering_what_it_holds(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM for another process")
 def test_a_process_whose_engine_does_not_end_is_left_after_the_answer() -> None:
-    with WorkerProcess(engine_name="numpy", stop_seconds=0.01) as worker, Peer(worker.endpoint) as peer:
+    with WorkerProcess(engine_name="serial", stop_seconds=0.01) as worker, Peer(worker.endpoint) as peer:
         peer.ask(Operation.MULTIPLY, 1, *long_job())
         peer.ask(Operation.PING, 2)
         assert status_of(peer) == (2, Status.OK)
