@@ -54,7 +54,7 @@ def gram_in_double_floats(
     rows, columns = shape
     size = columns * columns
     table, groups = blocks
-    macros = {**defines, "LEFT_PANEL": form.right, "BLOCK_INNER": WIDE_SUM, "SLICED": 1}
+    macros = {**defines, "BLOCK_INNER": WIDE_SUM, "SLICED": 1}
     gram = device.kernel("gram", (*form.headers, f"gram/{form.file}.cl"), macros)
     adder = device.kernel("add_double_float", ("moments/add_double_float.cl",), {"GROUP": ADDERS})
     target, pairs = device.result("pairs", (2 * columns, columns), FLOAT)

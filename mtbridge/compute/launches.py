@@ -17,6 +17,7 @@ from mtbridge.compute.forms import SQUARE, WIDE_SUM, Form, nearby, skew, upper_t
 from mtbridge.compute.opencl_moments import Centring
 from mtbridge.compute.shares import SharedSums
 from mtbridge.compute.slices import Sums, slab_depth
+from mtbridge.compute.strips import Strips
 from mtbridge.matrix import Matrix
 
 if TYPE_CHECKING:
@@ -40,6 +41,10 @@ class Launches:
         shape = rows, inner, columns = (*A.shape, B.shape[1])
         files = (*form.headers, f"multiply/{form.file}.cl")
         defines = macros(form, A.dtype, total)
+        if not form.squares:
+            strips = Strips(files, defines, form, shape, total, target, limit)
+            strips.queue(self._device, self.source("left", A), self.source("right", B))
+            return
         table = self._table(form, lambda: whole_grid(rows, columns, (form.rows, form.columns)), rows, columns)
         sums = _summing(form)("multiply", files, defines, form, shape, *table, total, target, limit)
         left, right = self.source("left", transposed(A)), self.source("right", B)
@@ -55,7 +60,7 @@ class Launches:
         inner, columns = X.shape
         shape = (columns, inner, columns)
         files = (*form.headers, f"gram/{form.file}.cl")
-        defines = {**macros(form, X.dtype, total), "LEFT_PANEL": form.right}
+        defines = macros(form, X.dtype, total)
         table = self._table(form, lambda: upper_triangle(columns, (form.rows, form.columns)), columns)
         sums = _summing(form)("gram", files, defines, form, shape, *table, total, target, limit)
         source = X if isinstance(X, Centring) else self.source("right", X)
@@ -132,7 +137,7 @@ def macros(form: Form, dtype: np.dtype[Any], total: np.dtype[Any]) -> dict[str, 
     """The macros of a product of `dtype` summed in `total`."""
     defines = {**form.defines, "REAL_BITS": 8 * dtype.itemsize, "SUM_BITS": 8 * total.itemsize}
     if total != dtype:
-        defines["BLOCK_INNER"] = WIDE_SUM
+        defines |= {"BLOCK_INNER": WIDE_SUM, "STRIP_INNER": WIDE_SUM}
     return defines
 
 

@@ -49,17 +49,17 @@ def open_opencl(
         devices.load(verdict)
         from mtbridge.compute.opencl import Device, enumerate_devices
 
-        for found in enumerate_devices():
-            if found.key == verdict.key:
-                engine = OpenCLEngine(
-                    Device(found),
-                    key=verdict.key,
-                    vector_bytes=verdict.vector_bytes,
-                    largest_buffer=largest_buffer,
-                    tiled=tiled,
-                )
-                engine.take_tuned()
-                return engine
+        alike = [found for found in enumerate_devices() if found.key == verdict.key]
+        if verdict.twin < len(alike):
+            engine = OpenCLEngine(
+                Device(alike[verdict.twin]),
+                key=verdict.key,
+                vector_bytes=verdict.vector_bytes,
+                largest_buffer=largest_buffer,
+                tiled=tiled,
+            )
+            engine.take_tuned()
+            return engine
         # a driver was exchanged since the verdict: look again, once
         devices.survey(fresh=True)
     raise DeviceError(f"the OpenCL device {verdict.name} is listed at one time and gone at another.")
@@ -147,8 +147,8 @@ class OpenCLEngine(OpenCLStatistics):
 
     def _use(self, dtype: str, form: Form) -> None:
         defines = macros(form, np.dtype(dtype), np.dtype(dtype))
-        for name, more in (("multiply", {}), ("gram", {"LEFT_PANEL": form.right})):
-            self._device.kernel(name, (*form.headers, f"{name}/{form.file}.cl"), {**defines, **more})
+        for name in ("multiply", "gram"):
+            self._device.kernel(name, (*form.headers, f"{name}/{form.file}.cl"), defines)
         self._forms[dtype] = form
         self._unproven.discard(dtype)
         self._untried.discard(dtype)
@@ -248,7 +248,7 @@ class OpenCLEngine(OpenCLStatistics):
         self.centred_form = None
         if capability is not None:
             form = split_form(capability)
-            defines = {**macros(form, np.dtype(np.float32), SUM), "LEFT_PANEL": form.right}
+            defines = macros(form, np.dtype(np.float32), SUM)
             self._device.kernel("gram", (*form.headers, f"gram/{form.file}.cl"), defines)
             self.centred_form = form
 

@@ -163,10 +163,10 @@ SPACES = {
             "BLOCK_INNER": (128, 192, 256, 384, 512, 768, 1024),
             "BLOCK_ROWS": (2, 3, 4, 6, 8, 9, 12, 16, 18, 24),
             "BLOCK_COLUMNS": (1, 2, 3, 4, 5, 6, 8, 12, 16),
+            "STRIP_INNER": (256, 512, 768, 1024, 2048),
         },
         rules=(
             Rule("MICRO_COLUMNS", "a multiple of", "WIDTH", "kernel"),
-            # gram reads its left operand from the right panels, so there it is LEFT_PANEL
             Rule("MICRO_COLUMNS", "a multiple of", "MICRO_ROWS", "kernel"),
             Rule("BLOCK_ROWS * MICRO_ROWS", "a multiple of", "MICRO_COLUMNS", "kernel"),
             Rule("registers", "at most", "registers of the device", "device"),

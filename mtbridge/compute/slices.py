@@ -121,7 +121,21 @@ class Sums:
         partial = device.buffer("slices", slices * elements * self.total.itemsize)
         kernel = device.kernel(self.name, self.files, {**self.defines, "SLICED": 1})
         device.run(kernel, (self.groups, slices), (group, 1), *panels, partial, *sizes, self.blocks)
-        defines = {"REAL_BITS": 8 * self.total.itemsize, "GROUP": ADDERS}
-        adder = device.kernel("add_slices", ("multiply/add_slices.cl",), defines)
-        counts = (np.int32(elements), np.int32(slices), np.int32(slab.start > 0))
-        device.run(adder, (-(-elements // ADDERS),), (ADDERS,), partial, self.target, *counts)
+        add_slices(device, partial, self.target, elements, slices, self.total, more=slab.start > 0)
+
+
+def add_slices(
+    device: Device,
+    partial: Any,
+    target: Any,
+    elements: int,
+    slices: int,
+    total: np.dtype[Any],
+    *,
+    more: bool = False,
+) -> None:
+    """Queue the sum of `slices` results of `elements` each into `target`, or with `more` to what it holds."""
+    defines = {"REAL_BITS": 8 * total.itemsize, "GROUP": ADDERS}
+    adder = device.kernel("add_slices", ("multiply/add_slices.cl",), defines)
+    counts = (np.int32(elements), np.int32(slices), np.int32(more))
+    device.run(adder, (-(-elements // ADDERS),), (ADDERS,), partial, target, *counts)

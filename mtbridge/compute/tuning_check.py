@@ -36,7 +36,7 @@ def every_error(engine: OpenCLEngine, dtype: str, random: np.random.Generator) -
 
 def beside(form: Form) -> list[tuple[int, int, int]]:
     """Return shapes (rows, inner, columns) one above and below the edges of a form."""
-    deep = form.defines.get("BLOCK_INNER", 0) + form.inner
+    deep = max(form.defines.get(name, 0) for name in ("BLOCK_INNER", "STRIP_INNER")) + form.inner
     return [
         (1, 1, 1),
         (form.left - 1, form.inner + 1, form.right + 1),

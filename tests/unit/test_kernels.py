@@ -85,8 +85,6 @@ def test_a_packed_kernel_compiles_with_every_tuned_setting(
     form = forms.packed_form(dtype, registers)
     size = 32 if dtype == "float32" else 64
     defines = {**form.defines, "REAL_BITS": size, "SUM_BITS": size}
-    if name == "gram":
-        defines["LEFT_PANEL"] = form.right
     cl.Program(context[0], program_text((*form.headers, f"{name}/packed.cl"), defines)).build()
 
 
@@ -167,10 +165,9 @@ def test_a_kernel_writes_nothing_outside_its_matrix(
     )
     bits = {key: 8 * np.dtype(of).itemsize for key, of in (("REAL_BITS", dtype), ("SUM_BITS", total))}
     defines = {**form.defines, **bits}
-    if name == "gram" and kind != "tiled":
-        defines["LEFT_PANEL"] = form.right
     if slices:
-        defines |= {"SLICED": 1, "BLOCK_INNER": 8 if total != dtype or kind != "tiled" else 0}
+        deep = 8 if total != dtype or kind != "tiled" else 0
+        defines |= {"SLICED": 1, "BLOCK_INNER": deep, "STRIP_INNER": deep}
     ctx, queue = context
     text = program_text((*form.headers, f"{name}/{form.file}.cl"), defines)
     kernel = next(k for k in cl.Program(ctx, text).build().all_kernels() if k.function_name == name)
@@ -188,6 +185,12 @@ def test_a_kernel_writes_nothing_outside_its_matrix(
         if name == "gram":
             grid, lead = forms.upper_triangle(columns, block), (right,)
             sizes = (np.int32(columns), np.int32(depth), np.int32(stride))
+        elif kind != "tiled":
+            # read where they lie, A column by column and B row by row, by groups of two micro-tiles of rows
+            chunk, lead = 2 * form.left, (A, B)
+            grid = np.zeros(-(-rows // chunk) * -(-columns // form.right), np.int32)
+            lengths = (rows, columns, inner, stride, chunk)
+            sizes = (*np.array(lengths, np.int32), *np.array((1, rows, columns, 1), np.int64))
         else:
             grid, lead = forms.whole_grid(rows, columns, block), (packed(A, form.left, form.inner), right)
             sizes = (np.int32(rows), np.int32(columns), np.int32(depth), np.int32(stride))
@@ -198,7 +201,11 @@ def test_a_kernel_writes_nothing_outside_its_matrix(
         inside = target.get_sub_region(GUARD * whole.itemsize, results * rows * stride * whole.itemsize)
         operands = [cl.Buffer(ctx, read, hostbuf=panels) for panels in lead]
         blocks = cl.Buffer(ctx, read, hostbuf=grid)
-        kernel.set_args(*operands, inside, *sizes, blocks)
+        if len(sizes) > 4:
+            strips = cl.Buffer(ctx, write, len(grid) * results * inner * form.right * B.itemsize)
+            kernel.set_args(*operands, strips, inside, *sizes)
+        else:
+            kernel.set_args(*operands, inside, *sizes, blocks)
         groups, local = (len(grid) * form.group, slices), (form.group, 1)
         dimensions = 2 if slices else 1
         cl.enqueue_nd_range_kernel(queue, kernel, groups[:dimensions], local[:dimensions])

@@ -63,8 +63,6 @@ def compiles(context: Any, name: str, settings: dict[str, int]) -> bool:
     import pyopencl as cl
 
     defines = {**settings, "REAL_BITS": 32, "SUM_BITS": 64, "BLOCK_INNER": WIDE_SUM}
-    if name == "packed":
-        defines["LEFT_PANEL"] = settings["MICRO_COLUMNS"]
     try:
         # built once and never again, so of no use to anybody's cache
         cl.Program(context, program_text((f"{name}.clh", f"gram/{name}.cl"), defines)).build(cache_dir=False)
