@@ -23,6 +23,7 @@ import click
 import typer
 
 from mtbridge import errors
+from mtbridge.bench.gpu_report import is_of_gpu, markdown_tables
 from mtbridge.bench.ladder_docs import with_tables
 from mtbridge.cli import app
 
@@ -53,8 +54,16 @@ standard deviations.
 
 The rows of products on an H200 are of the portable kernels; those for tensor cores came later.
 
-Of rolling windows on a graphics card (`benchmarks/resident_windows.py`) `floor` is a kernel that only writes
-as many bytes: a ratio to it of 1 would be an answer for the price of its bytes.
+`mtbridge bench gpu` measures what lies on a graphics card already and stays there. Times are by the clock of
+the device: ours from the START of the first kernel to the END of the last, those of cuBLAS, torch and cupy
+between CUDA events. `opencl` is what the engine chooses; `register_tiled` (in its shipped settings), `dmma`
+and `split_mma` are families of kernels. A covariance ends with the sums of products: the host divides. Of
+pairwise ones, which go from array to array, the kernels alone count, and `dense` is the same of data in which
+nothing is missing. `floor` is a kernel that only writes as many bytes: a ratio to it of 1 would be an answer
+for the price of its bytes. Ceilings are of the same run; that of multiply-adds (`fma`) is of the ordinary
+cores, and tensor cores may pass it. "Diagonal" is the mean relative error of the variances: sums that are cut
+off are all too small. "Same bits" says whether a second run, on another copy of the input, gave the same
+answer. `h200-resident-products` and `h200-rolling` are by two scripts from before, and by the host's clock.
 
 To measure a machine, with nothing else at work on it:
 
@@ -64,6 +73,7 @@ mtbridge bench gram --peers numpy,openblas,clblast --json gram.json
 mtbridge bench multiply --peers numpy,openblas,clblast --json multiply.json
 mtbridge bench covariance --json covariance.json
 mtbridge bench stats --json stats.json
+mtbridge bench gpu --json gpu.json  # where there is a graphics card; torch and cupy are peers if installed
 ```
 
 `--sizes 256,512,1000` measures squares and `--shapes 100000x50,60x5000` any others; without them it is
@@ -116,6 +126,9 @@ def performance_page() -> str:
         versions = ", ".join(f"{name} {version}" for name, version in machine["packages"].items())
         where = f"{machine['processor']}, {machine['cores']} cores"
         lines += [f"{where}, {machine['time'][:10]}; {versions}.", ""]
+        if is_of_gpu(result["rows"]):
+            lines += markdown_tables(result)
+            continue
         titles = (
             "case",
             "dtype",

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from mtbridge.compute import Engine, devices, open_engine
 from mtbridge.compute.devices import Verdict
@@ -20,6 +21,12 @@ SHARED = Path(__file__).resolve().parents[1].parent / "shared"
 CONTENDERS = ("opencl", "opencl tiled", "numpy", "serial")
 DEVICE = os.environ.get("MTBRIDGE_TEST_DEVICE", "cpu")
 """The device that kernels are tested on; "gpu" tests those of a graphics card where there is one."""
+
+# The same examples on every run, so that what passes here passes there too. To look for new ones:
+# pytest --hypothesis-profile=random tests/property
+settings.register_profile("random", derandomize=False)
+settings.register_profile("same", derandomize=True)
+settings.load_profile("same")
 
 SMALL_GROUP = 64
 """Items of a group that select the small settings; a CPU runtime builds the large ones for minutes."""

@@ -18,6 +18,7 @@ from mtbridge.compute import Engine, open_engine
 from mtbridge.compute.aligned import aligned_empty
 from mtbridge.compute.opencl_engine import OpenCLEngine
 from mtbridge.compute.serial import SerialEngine
+from mtbridge.compute.several import SeveralEngine
 from mtbridge.errors import DeviceError
 from mtbridge.matrix import Matrix
 
@@ -90,7 +91,7 @@ class Engines:
 
     @property
     def opencl(self) -> OpenCLEngine | None:
-        engine = self._open.get("opencl")
+        engine = first_of(self._open.get("opencl"))
         return engine if isinstance(engine, OpenCLEngine) else None
 
     def contender(self, name: str, multiplications: int, work: Callable[[Engine], Any]) -> Contender:
@@ -110,9 +111,15 @@ class Engines:
 
 def threads_of(engine: Engine) -> int:
     """Return how many threads of this machine the engine computes with."""
-    if isinstance(engine, OpenCLEngine):
-        return engine.host_threads
+    first = first_of(engine)
+    if isinstance(first, OpenCLEngine):
+        return first.host_threads
     return 1 if isinstance(engine, SerialEngine) else blas_threads()
+
+
+def first_of(engine: Engine | None) -> Engine | None:
+    """Return the engine of the first device where `engine` has several, else `engine` itself."""
+    return engine.first if isinstance(engine, SeveralEngine) else engine
 
 
 def blas_threads() -> int:

@@ -15,7 +15,6 @@ from mtbridge.bench.memory_kernels import case_rows
 from mtbridge.bench.memory_rows import Row
 from mtbridge.bench.memory_ways import launch_rows, way_rows
 from mtbridge.compute import devices
-from mtbridge.errors import DeviceError
 from mtbridge.matrix import DTYPES
 
 if TYPE_CHECKING:
@@ -53,10 +52,7 @@ def open_memory(wanted: str | None = None) -> MemoryDevice:
     verdict = devices.choose(wanted)
     # before pyopencl is imported
     devices.load(verdict)
-    from mtbridge.compute.opencl import enumerate_devices
     from mtbridge.compute.opencl_memory import MemoryDevice
+    from mtbridge.compute.opencl_profiling import found_again
 
-    for found in enumerate_devices():
-        if found.key == verdict.key:
-            return MemoryDevice(found)
-    raise DeviceError(f"the OpenCL device {verdict.name} is gone since it was last seen; try again.")
+    return MemoryDevice(found_again(verdict))

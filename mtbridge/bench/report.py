@@ -40,6 +40,9 @@ def machine() -> dict[str, Any]:
         "polars",
         "pocl-binary-distribution",
         "intel-opencl-rt",
+        "torch",
+        "cupy-cuda12x",
+        "cupy-cuda13x",
     )
     versions = {}
     for package in packages:
@@ -69,9 +72,9 @@ def commit() -> str:
     return subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip()  # noqa: S603
 
 
-def write_json(rows: list[Row], path: Path) -> None:
-    """Write ``{"machine": ..., "rows": [...]}``."""
-    text = msgspec.json.format(msgspec.json.encode({"machine": machine(), "rows": rows}))
+def write_json(rows: list[Row], path: Path, **more: Any) -> None:
+    """Write ``{"machine": ..., "rows": [...]}``; `more` is what else is known of the machine."""
+    text = msgspec.json.format(msgspec.json.encode({"machine": {**machine(), **more}, "rows": rows}))
     path.write_bytes(text + b"\n")
 
 

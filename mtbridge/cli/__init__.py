@@ -12,6 +12,7 @@ import typer
 
 from mtbridge.cli import (
     bench,
+    bench_gpu,
     demo,
     devices,
     kernels,
@@ -49,6 +50,7 @@ app.command("devices")(devices.devices)
 app.command("tune")(tune.tune)
 app.command("serve")(worker.serve)
 app.command("ping")(worker.ping)
+bench.app.command("gpu")(bench_gpu.gpu)
 bench.app.command("ladder")(ladder.ladder)
 bench.app.command("memory")(memory.memory)
 app.add_typer(bench.app, name="bench")

@@ -36,7 +36,8 @@ DeviceOption = Annotated[
     str | None,
     typer.Option(
         "--device",
-        help="OpenCL device: an index of `mtbridge devices`, a part of a name, gpu or cpu.",
+        help="OpenCL device: an index of `mtbridge devices`, a part of a name, gpu or cpu; several of one "
+        "kind, which share big matrices, as 0+1, or all for every GPU.",
         envvar="MTBRIDGE_DEVICE",
     ),
 ]

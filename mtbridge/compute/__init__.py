@@ -25,14 +25,15 @@ def open_engine(name: str = "auto", *, device: str | None = None) -> Engine:
         kept; OpenCL where a device is named; numpy, with a line on stderr, where no device is usable.
     device : which OpenCL device: an index of `mtbridge devices`, a part of a name, "gpu" or "cpu"
         By default the environment variable MTBRIDGE_DEVICE, else the first GPU, else the processor by
-        Intel's runtime where it is installed, else the first device.
+        Intel's runtime where it is installed, else the first device. Several of one name and driver, which
+        share big matrices: their indices, such as "0+1", or "all" for every GPU.
 
     Raises
     ------
     OptionError
         If there is no such engine.
     DeviceError
-        If OpenCL is asked for and no device is usable, or none is `device`.
+        If OpenCL is asked for and no device is usable, or none is `device`, or they are not of one kind.
     """
     if not isinstance(name, str) or name not in ENGINES:
         raise OptionError(f"there is no engine {short(name)}; choose one of {', '.join(ENGINES)}.")
@@ -46,10 +47,10 @@ def open_engine(name: str = "auto", *, device: str | None = None) -> Engine:
         return SerialEngine()
     if name == "auto" and device is None and not os.environ.get(VARIABLE):
         return _open_auto()
-    from mtbridge.compute.opencl_engine import open_opencl
+    from mtbridge.compute.several import open_devices
 
     # an index may come as a number
-    return open_opencl(None if device is None else str(device))
+    return open_devices(None if device is None else str(device))
 
 
 def device_or_numpy(device: str | None = None) -> str:

@@ -36,6 +36,10 @@ class DeviceMatrix:
         return self.dtype.itemsize
 
     @property
+    def nbytes(self) -> int:
+        return self.shape[0] * self.shape[1] * self.itemsize
+
+    @property
     def transposed(self) -> Self:
         """The transpose, of the same memory."""
         return type(self)(self.buffer, self.shape[::-1], self.dtype, self.steps[::-1], self.device)

@@ -11,6 +11,7 @@ import hashlib
 import importlib.metadata
 import os
 import platform
+import re
 import secrets
 import shutil
 import subprocess
@@ -36,6 +37,9 @@ from mtbridge.sources import PACKAGE
 PROBE_SECONDS = 120
 VARIABLE = "MTBRIDGE_DEVICE"
 TENSOR_CORES = "tensor_cores.json"
+EVERY_GPU = "all"
+INDICES = re.compile(r"\d+(\+\d+)+")
+WAYS_TO_NAME = "an index, several of one kind as 0+1, all for every GPU, gpu, cpu or a part of a name"
 VARIABLES_OF_LOADERS = ("OCL_ICD_FILENAMES", "POCL_DEVICES", "LD_LIBRARY_PATH")
 
 
@@ -43,6 +47,7 @@ class Verdict(msgspec.Struct, frozen=True):
     """What is known of one device.
 
     `linker` is what PoCL links kernels with ("system" or "ziglang"); `reason` says why a device is left out.
+    Cards of one kind have one key; `twin` is how many of it come before.
     """
 
     key: str
@@ -54,6 +59,7 @@ class Verdict(msgspec.Struct, frozen=True):
     linker: str = "system"
     fp64: bool = False
     vector_bytes: int = 0
+    twin: int = 0
 
 
 class Survey(msgspec.Struct, frozen=True):
@@ -85,14 +91,22 @@ def survey(*, fresh: bool = False) -> Survey:
             kept = {}
         # a folder that was cleared away would leave the loader with nothing
         if mark in kept and (not kept[mark].vendors or Path(kept[mark].vendors).is_dir()):
-            return kept[mark]
-    found = examine()
+            return numbered(kept[mark])
+    found = numbered(examine())
     draft = writable_cache() / f"devices.{secrets.token_hex(4)}"
     draft.write_bytes(msgspec.json.encode({mark: found}))
     draft.replace(draft.with_name("devices.json"))
     # what tensor cores do wrong is looked for again, too
     draft.with_name(TENSOR_CORES).unlink(missing_ok=True)
     return found
+
+
+def numbered(seen: Survey) -> Survey:
+    """Return `seen` with the `twin` of each device, which no older cache knows."""
+    keys = [verdict.key for verdict in seen.verdicts]
+    twins = (keys[:index].count(key) for index, key in enumerate(keys))
+    found = (msgspec.structs.replace(v, twin=twin) for v, twin in zip(seen.verdicts, twins, strict=True))
+    return msgspec.structs.replace(seen, verdicts=tuple(found))
 
 
 def examine() -> Survey:
@@ -276,39 +290,76 @@ def fingerprint() -> str:
 
 
 def choose(wanted: str | None = None) -> Verdict:
-    """Return the device that is meant.
+    """Return the device that is meant, of several that are to share the first; see `choose_all`."""
+    return next(iter(choose_all(wanted).values()))
+
+
+def choose_all(wanted: str | None = None) -> dict[int, Verdict]:
+    """Return the devices that are meant, by their indices: one, or several that share big matrices.
 
     Parameters
     ----------
-    wanted : an index of `mtbridge devices`, a part of a device's or platform's name, "gpu" or "cpu"
+    wanted : an index of `mtbridge devices`, indices such as "0+1", "all" for every GPU that works, a part of
+        a device's or platform's name, "gpu" or "cpu"
         By default the environment variable MTBRIDGE_DEVICE, else the first GPU, else the processor by
-        Intel's runtime where it is installed, else the first device. Of several that are meant likewise.
+        Intel's runtime where it is installed, else the first device. Of several of a name or kind likewise.
 
     Raises
     ------
     DeviceError
-        If no device is usable, none is meant, or the one that is meant does not work.
+        If no device is usable, none is meant, or one that is meant does not work; if devices that are to
+        share differ in name or driver, for then an answer's last bits would tell which of them computed what.
     """
     wanted = wanted or os.environ.get(VARIABLE) or None
     seen = survey()
-    usable = [verdict for verdict in seen.verdicts if verdict.ok]
     if wanted is None:
+        usable = {index: verdict for index, verdict in enumerate(seen.verdicts) if verdict.ok}
         if not usable:
             raise DeviceError(
                 f"{nothing_usable(seen)}; `mtbridge devices --fresh` tries again and tells more."
             )
-        return min(usable, key=rank)
-    meant = named(seen.verdicts, wanted)
-    if not meant:
-        there = ", ".join(f"{index}: {v.name}" for index, v in enumerate(seen.verdicts)) or "none at all"
-        raise DeviceError(f"there is no OpenCL device {wanted!r}; there are {there}.")
-    working = [verdict for verdict in meant if verdict.ok]
-    if not working:
+        return first_by_rank(usable)
+    shared = INDICES.fullmatch(wanted) is not None
+    meant: dict[int, Verdict] = {}
+    for part in wanted.split("+") if shared else [wanted]:
+        found = named(seen.verdicts, part)
+        if not found:
+            there = ", ".join(f"{index}: {v.name}" for index, v in enumerate(seen.verdicts)) or "none at all"
+            what = "GPU among the OpenCL devices" if part.lower() == EVERY_GPU else f"OpenCL device {part!r}"
+            raise DeviceError(f"there is no {what}; there are {there}; type {WAYS_TO_NAME}.")
+        if meant.keys() & found.keys():
+            raise DeviceError(f"{wanted!r} names the OpenCL device {part} twice; name each once.")
+        meant |= found
+    working = {index: verdict for index, verdict in meant.items() if verdict.ok}
+    if not working or (shared and len(working) < len(meant)):
+        broken = next(verdict for verdict in meant.values() if not verdict.ok)
         raise DeviceError(
-            f"the OpenCL device {meant[0].name} does not work: {meant[0].reason}; "
+            f"the OpenCL device {broken.name} does not work: {broken.reason}; "
             "`mtbridge devices --fresh` tries again."
         )
-    return min(working, key=rank)
+    if not shared and wanted.lower() != EVERY_GPU:
+        return first_by_rank(working)
+    refuse_unlike(working, wanted)
+    return working
+
+
+def first_by_rank(verdicts: dict[int, Verdict]) -> dict[int, Verdict]:
+    index = min(verdicts, key=lambda at: rank(verdicts[at]))
+    return {index: verdicts[index]}
+
+
+def refuse_unlike(verdicts: dict[int, Verdict], wanted: str) -> None:
+    """Refuse devices that are to share their work and are not of one name and driver."""
+    alike: dict[str, list[str]] = {}
+    for index, verdict in verdicts.items():
+        alike.setdefault(verdict.key, []).append(str(index))
+    if len(alike) > 1:
+        most = max(alike.values(), key=lambda indices: len(indices))
+        differing = ", ".join(f"{'+'.join(indices)}: {key}" for key, indices in alike.items())
+        raise DeviceError(
+            f"the OpenCL devices {wanted!r} differ ({differing}); only those of one name and driver share a "
+            f"matrix: type --device {'+'.join(most)}."
+        )
 
 
 def rank(verdict: Verdict) -> int:
@@ -318,13 +369,19 @@ def rank(verdict: Verdict) -> int:
     return 1 if verdict.kind == "cpu" and "Intel" in verdict.platform else 2
 
 
-def named(verdicts: tuple[Verdict, ...], wanted: str) -> list[Verdict]:
-    if wanted.isdecimal():
-        return [verdicts[int(wanted)]] if int(wanted) < len(verdicts) else []
-    if wanted.lower() in ("gpu", "cpu"):
-        return [verdict for verdict in verdicts if verdict.kind == wanted.lower()]
-    part = wanted.casefold()
-    return [verdict for verdict in verdicts if part in f"{verdict.name} {verdict.platform}".casefold()]
+def named(verdicts: tuple[Verdict, ...], wanted: str) -> dict[int, Verdict]:
+    """Return the devices that one index, word or part of a name means, by their indices."""
+    word = wanted.casefold()
+    kind = {"gpu": "gpu", "cpu": "cpu", EVERY_GPU: "gpu"}.get(word)
+
+    def meant(index: int, verdict: Verdict) -> bool:
+        if wanted.isdecimal():
+            return index == int(wanted)
+        if kind:
+            return verdict.kind == kind
+        return word in f"{verdict.name} {verdict.platform}".casefold()
+
+    return {index: verdict for index, verdict in enumerate(verdicts) if meant(index, verdict)}
 
 
 def nothing_usable(seen: Survey) -> str:

@@ -289,7 +289,7 @@ LADDER: tuple[Rung, ...] = (
     Rung(
         "packed",
         BEYOND,
-        "panels and register tiles with no local memory, an item a group: what a processor gets here",
+        "register tiles, an item a group, which packs its strip of B itself: what a processor gets here",
         runner="engine",
         file="multiply/packed.cl",
         headers=("packed.clh",),

@@ -35,16 +35,21 @@ class Launch:
 
 
 def open_profiling(verdict: Verdict) -> ProfilingDevice:
-    """Open the device of `verdict`, after `devices.load`.
+    """Open the device of `verdict`, after `devices.load`; errors as of `found_again`."""
+    return ProfilingDevice(found_again(verdict), vector_bytes=verdict.vector_bytes)
+
+
+def found_again(verdict: Verdict) -> Found:
+    """Return the device of `verdict` as the loader lists it now.
 
     Raises
     ------
     DeviceError
         If it is gone since it was last seen.
     """
-    for found in enumerate_devices():
-        if found.key == verdict.key:
-            return ProfilingDevice(found, vector_bytes=verdict.vector_bytes)
+    twins = [found for found in enumerate_devices() if found.key == verdict.key]
+    if verdict.twin < len(twins):
+        return twins[verdict.twin]
     devices.survey(fresh=True)
     raise DeviceError(f"the OpenCL device {verdict.name} is gone since it was last seen; try again.")
 

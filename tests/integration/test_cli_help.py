@@ -20,7 +20,8 @@ from mtbridge.cli import app
 COMMANDS = [
     "covariance", "correlation", "lagged", "rolling", "expanding", "ewm", "multiply", "sample", "download",
     "demo", "devices", "tune", "serve", "ping", "bench gram", "bench multiply", "bench covariance",
-    "bench stats", "bench bridge", "bench ladder", "bench memory", "kernels list", "kernels show",
+    "bench stats", "bench bridge", "bench gpu", "bench ladder", "bench memory",
+    "kernels list", "kernels show",
 ]  # fmt: skip
 # their examples measure for a minute; other tests run them with less
 MEASURED = ["bench gram", "bench multiply", "bench covariance", "bench stats"]

@@ -266,8 +266,16 @@ def test_a_message_that_broke_off_in_its_middle_does_not_spoil_the_next() -> Non
         assert client.gram([[3.0]]).tolist() == [[9.0]]
 
 
+@pytest.fixture
+def handled_interrupts() -> Iterator[None]:
+    """Python handles Ctrl+C, also where tests run in the background of a shell that ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot signal a thread")
-def test_an_interrupted_call_leaves_a_client_that_works() -> None:
+def test_an_interrupted_call_leaves_a_client_that_works(handled_interrupts: None) -> None:
     def slow(router: zmq.Socket[bytes], envelope: list[bytes], message: Message) -> None:
         if message.head.operation == Operation.GRAM:
             router.send_multipart([*envelope, *squares(message)])

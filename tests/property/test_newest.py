@@ -38,6 +38,9 @@ def plans(rows: int, alpha: float, window: int, adjust: bool) -> list[Rolling | 
 # the covariance of the last two columns is 0 beside deviations of 1e200
 THIRD, FOURTH = [1, 0, 1, 0, 0, 0, 1, 0, 1, 1], [0, 0, 1, 1, 1, 1, 1, 1, 1, 1]
 APART = 1e200 * np.column_stack([np.ones(10), np.ones(10), THIRD, FOURTH])
+# the variance of the first column is 1e-342, its covariance with the second 1e-176
+FADED = np.full((11, 2), 1e-170)
+FADED[0, 0], FADED[2, 1] = 0.0, 0.1
 
 
 def last_of_all(engine: Engine, X: Any, plan: Rolling | Decay, wanted: Wanted) -> Any:
@@ -57,6 +60,7 @@ def last_of_all(engine: Engine, X: Any, plan: Rolling | Decay, wanted: Wanted) -
     ddof=st.integers(0, 2),
 )
 @example(X=APART, alpha=0.01, window=1, adjust=False, ddof=0)
+@example(X=FADED, alpha=0.01, window=1, adjust=False, ddof=0)
 def test_it_is_the_last_of_all(
     numpy_engine: Engine,
     statistic: Statistic,
@@ -76,7 +80,8 @@ def test_it_is_the_last_of_all(
         np.testing.assert_array_equal(np.isnan(found), np.isnan(right))
         scale = 1.0
         if statistic == "covariance":
-            spread = np.sqrt(np.diagonal(right))
+            # a variance below the range is there all the same, and its covariances are not below it
+            spread = np.sqrt(np.fmax(np.diagonal(right), np.finfo(float).tiny))
             with np.errstate(all="ignore"):
                 scale = np.outer(spread, spread)
                 # a pair's own rows may spread further than those of its columns
