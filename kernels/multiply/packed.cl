@@ -8,7 +8,8 @@
  * is packed once a chunk, beside `chunk` multiplications; and no other launch is waited for, which for small matrices
  * took longer than the product.
  *
- * Groups share nothing: group g packs into part g of `strips`, of min(inner, STRIP_INNER) * MICRO_COLUMNS elements.
+ * Groups share nothing: `strip` is memory of the group's own for min(inner, STRIP_INNER) * MICRO_COLUMNS elements, local
+ * memory if RIGHT_LOCAL, which a processor's runtime gives each thread once, so that it is in cache for the next group too.
  * Groups of one chunk follow each other, strip by strip, so that its rows of A stay in cache too. If SLICED, slice s of
  * the inner indices, of whole BLOCK_INNER, is summed into C + s * rows * stride (common.clh).
  */
@@ -22,7 +23,7 @@
 typedef FOUR LOOSE_FOUR __attribute__((aligned(REAL_BITS / 8)));
 
 /* As pack_strip, for B that lies column by column: squares of four are turned in registers, the rest one by one. */
-static inline void turn_strip(__global const REAL *B, __global REAL *strip, const int count, const int valid,
+static inline void turn_strip(__global const REAL *B, RIGHT REAL *strip, const int count, const int valid,
                               const long right_step, const long column_step)
 {
     const int squares = right_step == 1 ? count / 4 * 4 : 0, wide = valid / 4 * 4;
@@ -34,7 +35,7 @@ static inline void turn_strip(__global const REAL *B, __global REAL *strip, cons
                 const FOUR b = *(__global const LOOSE_FOUR *)(in + column_step);
                 const FOUR c = *(__global const LOOSE_FOUR *)(in + 2 * column_step);
                 const FOUR d = *(__global const LOOSE_FOUR *)(in + 3 * column_step);
-                __global FOUR *out = (__global FOUR *)(strip + k * MICRO_COLUMNS + j);
+                RIGHT FOUR *out = (RIGHT FOUR *)(strip + k * MICRO_COLUMNS + j);
                 out[0] = (FOUR)(a.x, b.x, c.x, d.x);
                 out[MICRO_COLUMNS / 4] = (FOUR)(a.y, b.y, c.y, d.y);
                 out[2 * (MICRO_COLUMNS / 4)] = (FOUR)(a.z, b.z, c.z, d.z);
@@ -46,7 +47,7 @@ static inline void turn_strip(__global const REAL *B, __global REAL *strip, cons
 }
 
 /* strip[k, j] = B[k, j] for j < valid, and 0 up to MICRO_COLUMNS, for k < count */
-static inline void pack_strip(__global const REAL *B, __global REAL *strip, const int count, const int valid,
+static inline void pack_strip(__global const REAL *B, RIGHT REAL *strip, const int count, const int valid,
                               const long right_step, const long column_step)
 {
     if (valid < MICRO_COLUMNS)
@@ -62,7 +63,7 @@ static inline void pack_strip(__global const REAL *B, __global REAL *strip, cons
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void multiply(__global const REAL *restrict A, __global const REAL *restrict B, __global REAL *restrict strips,
+void multiply(__global const REAL *restrict A, __global const REAL *restrict B, RIGHT REAL *restrict strip,
               __global SUM *restrict C, const int rows, const int columns, const int inner, const int stride,
               const int chunk, const long row_step, const long left_step, const long right_step, const long column_step)
 {
@@ -72,8 +73,6 @@ void multiply(__global const REAL *restrict A, __global const REAL *restrict B, 
     const int row_end = min(row_begin + chunk, rows);
     const int valid = min(MICRO_COLUMNS, columns - c);
     const int begin = SLICE_BEGIN(inner, BLOCK_INNER), end = SLICE_END(inner, BLOCK_INNER);
-    __global REAL *strip = strips + (get_group_id(1) * get_num_groups(0) + get_group_id(0)) *
-                                        ((size_t)min(inner, STRIP_INNER) * MICRO_COLUMNS);
     const int blocks = (end - begin + STRIP_INNER - 1) / STRIP_INNER, deep = (end - begin + blocks - 1) / blocks;
 
     C += SLICE_RESULT((size_t)rows * stride);

@@ -17,7 +17,7 @@ from mtbridge.compute.forms import SQUARE, WIDE_SUM, Form, nearby, skew, upper_t
 from mtbridge.compute.opencl_moments import Centring
 from mtbridge.compute.shares import SharedSums
 from mtbridge.compute.slices import Sums, slab_depth
-from mtbridge.compute.strips import Strips
+from mtbridge.compute.strips import Strips, strip_macros
 from mtbridge.matrix import Matrix
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ class Launches:
         files = (*form.headers, f"multiply/{form.file}.cl")
         defines = macros(form, A.dtype, total)
         if not form.squares:
+            defines = strip_macros(defines, self._device.local_bytes)
             strips = Strips(files, defines, form, shape, total, target, limit)
             strips.queue(self._device, self.source("left", A), self.source("right", B))
             return

@@ -185,6 +185,11 @@ class Device:
             self._slots[slot] = kept
         return kept
 
+    @staticmethod
+    def local(size: int) -> Any:
+        """Return what stands for `size` bytes of local memory among a kernel's arguments."""
+        return cl.LocalMemory(size)
+
     def table(self, key: tuple[Any, ...], make: Callable[[], np.ndarray[Any, Any]]) -> tuple[Any, int]:
         """Return a buffer with the array of `make`, and its length; made once for a `key`."""
         if key not in self._tables:

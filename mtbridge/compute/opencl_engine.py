@@ -21,6 +21,7 @@ from mtbridge.compute.opencl_moments import ELEMENTS, SUM
 from mtbridge.compute.opencl_statistics import OpenCLStatistics
 from mtbridge.compute.parameters import Limits
 from mtbridge.compute.split_mma import CAPABILITIES, split_form
+from mtbridge.compute.strips import strip_macros
 from mtbridge.compute.tuned import AGAIN, Target, store, tuned_for
 from mtbridge.errors import DeviceError, InputError
 from mtbridge.matrix import DTYPES, Matrix
@@ -147,8 +148,9 @@ class OpenCLEngine(OpenCLStatistics):
 
     def _use(self, dtype: str, form: Form) -> None:
         defines = macros(form, np.dtype(dtype), np.dtype(dtype))
-        for name in ("multiply", "gram"):
-            self._device.kernel(name, (*form.headers, f"{name}/{form.file}.cl"), defines)
+        strips = defines if form.squares else strip_macros(defines, self._device.local_bytes)
+        for name, given in (("multiply", strips), ("gram", defines)):
+            self._device.kernel(name, (*form.headers, f"{name}/{form.file}.cl"), given)
         self._forms[dtype] = form
         self._unproven.discard(dtype)
         self._untried.discard(dtype)

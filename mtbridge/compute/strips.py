@@ -41,13 +41,24 @@ def chunk_rows(rows: int, *, strips: int, micro: int, units: int) -> int:
     return padded(-(-rows // chunks), micro)
 
 
+def strip_macros(defines: Mapping[str, int], local_bytes: int) -> dict[str, int]:
+    """Return the macros of multiply/packed.cl: those of the form, and strips that fit the local memory."""
+    deepest = max(local_bytes // row_bytes(defines), 1)
+    return {**defines, "RIGHT_LOCAL": 1, "STRIP_INNER": min(defines["STRIP_INNER"], deepest)}
+
+
+def row_bytes(defines: Mapping[str, int]) -> int:
+    """Bytes of one inner index of a strip."""
+    return defines["MICRO_COLUMNS"] * defines["REAL_BITS"] // 8
+
+
 @dataclass(frozen=True, slots=True)
 class Strips:
     """A product of matrices where they lie, which its kernel sums up in `target`.
 
     Attributes
     ----------
-    files, defines : the program of the kernel
+    files, defines : the program of the kernel; see `strip_macros`
     form : how the product is cut up
     shape : (rows, inner, columns), none of them 0
     total : dtype of the result
@@ -78,16 +89,15 @@ class Strips:
             total=self.total.itemsize,
             limit=self.limit,
         )
-        part = min(inner, self.defines["STRIP_INNER"]) * self.form.right * self.defines["REAL_BITS"] // 8
-        packed = device.buffer("strips", groups * sliced * part)
+        strip = device.local(min(inner, self.defines["STRIP_INNER"]) * row_bytes(self.defines))
         sizes = np.array((rows, columns, inner, columns, chunk), np.int32)
         steps = np.array((*left_steps, *right_steps), np.int64)
         if sliced == 1:
             kernel = device.kernel("multiply", self.files, self.defines)
-            device.run(kernel, (groups,), (1,), A, B, packed, self.target, *sizes, *steps)
+            device.run(kernel, (groups,), (1,), A, B, strip, self.target, *sizes, *steps)
             return
         elements = rows * columns
         partial = device.buffer("slices", sliced * elements * self.total.itemsize)
         kernel = device.kernel("multiply", self.files, {**self.defines, "SLICED": 1})
-        device.run(kernel, (groups, sliced), (1, 1), A, B, packed, partial, *sizes, *steps)
+        device.run(kernel, (groups, sliced), (1, 1), A, B, strip, partial, *sizes, *steps)
         add_slices(device, partial, self.target, elements, sliced, self.total)

@@ -10,7 +10,7 @@ import pytest
 from mtbridge.compute.aligned import ALIGNMENT, aligned_empty
 from mtbridge.compute.devices import Verdict
 from mtbridge.compute.opencl_engine import open_opencl
-from mtbridge.compute.strips import EVEN, THINNEST, chunk_rows
+from mtbridge.compute.strips import EVEN, THINNEST, chunk_rows, row_bytes, strip_macros
 from mtbridge.matrix import DTYPES, Matrix
 
 
@@ -28,6 +28,26 @@ def test_chunks_are_whole_micro_tiles_of_enough_rows_and_keep_every_unit_busy(
     assert chunk >= min(rows, THINNEST)
     # fewer groups than wanted only where chunks would be too thin, or a rounding away from it
     assert groups >= EVEN * units or chunk < 2 * THINNEST + micro or groups > 0.9 * EVEN * units
+
+
+@pytest.mark.parametrize("local_bytes", [1, 191, 192, 4000, 1 << 20])
+def test_a_strip_is_as_deep_as_local_memory_allows(local_bytes: int) -> None:
+    defines = {"MICRO_COLUMNS": 48, "REAL_BITS": 32, "STRIP_INNER": 1024}
+    deep = strip_macros(defines, local_bytes)["STRIP_INNER"]
+    assert 1 <= deep <= 1024
+    assert deep * row_bytes(defines) <= max(local_bytes, row_bytes(defines))
+    assert deep == 1024 or (deep + 1) * row_bytes(defines) > local_bytes
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_little_local_memory_is_enough(verdict: Verdict, monkeypatch: pytest.MonkeyPatch, dtype: str) -> None:
+    random = np.random.default_rng(1)
+    A, B = (random.standard_normal(shape).astype(dtype) for shape in ((40, 203), (203, 101)))
+    with open_opencl("cpu") as engine:
+        monkeypatch.setattr(engine._device, "local_bytes", 5000)
+        C = engine.multiply(A, B)
+    bound: Any = 203 * np.finfo(dtype).eps * (np.abs(A).astype(float) @ np.abs(B).astype(float))
+    assert (np.abs(C - A.astype(np.longdouble) @ B.astype(np.longdouble)) <= bound).all()
 
 
 def lying_at(offset: int, values: Matrix) -> Matrix:
