@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from mtbridge.compute import Engine, devices, open_engine
 from mtbridge.compute.devices import Verdict
@@ -22,10 +22,10 @@ CONTENDERS = ("opencl", "opencl tiled", "numpy", "serial")
 DEVICE = os.environ.get("MTBRIDGE_TEST_DEVICE", "cpu")
 """The device that kernels are tested on; "gpu" tests those of a graphics card where there is one."""
 
-# The same examples on every run, so that what passes here passes there too. To look for new ones:
-# pytest --hypothesis-profile=random tests/property
-settings.register_profile("random", derandomize=False)
-settings.register_profile("same", derandomize=True)
+# The same examples on every run, however busy the machine, so that what passes here passes there too. To look
+# for new ones: pytest --hypothesis-profile=random tests/property
+settings.register_profile("random", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("same", settings.get_profile("random"), derandomize=True)
 settings.load_profile("same")
 
 SMALL_GROUP = 64

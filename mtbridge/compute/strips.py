@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 EVEN = 20
 # Rows of the smallest chunk: to pack a strip then takes a few hundredths of its products
 THINNEST = 128
+# Rows of the tallest: so many rows of A stay in the caches that threads share, for the next strip of the chunk
+TALLEST = 1024
 
 Source = tuple[Any, tuple[int, int]]
 """A buffer, and the elements from one row of its matrix to the next and from one column to the next."""
@@ -37,7 +39,8 @@ def chunk_rows(rows: int, *, strips: int, micro: int, units: int) -> int:
     strips : strips of columns of the result
     units : compute units of the device
     """
-    chunks = max(1, min(-(-EVEN * units // strips), rows // THINNEST))
+    wanted = max(-(-EVEN * units // strips), -(-rows // TALLEST))
+    chunks = max(1, min(wanted, rows // THINNEST))
     return padded(-(-rows // chunks), micro)
 
 

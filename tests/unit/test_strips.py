@@ -10,7 +10,7 @@ import pytest
 from mtbridge.compute.aligned import ALIGNMENT, aligned_empty
 from mtbridge.compute.devices import Verdict
 from mtbridge.compute.opencl_engine import open_opencl
-from mtbridge.compute.strips import EVEN, THINNEST, chunk_rows, row_bytes, strip_macros
+from mtbridge.compute.strips import EVEN, TALLEST, THINNEST, chunk_rows, row_bytes, strip_macros
 from mtbridge.matrix import DTYPES, Matrix
 
 
@@ -25,7 +25,7 @@ def test_chunks_are_whole_micro_tiles_of_enough_rows_and_keep_every_unit_busy(
     groups = -(-rows // chunk) * strips
     assert chunk % micro == 0
     assert chunk - micro < max(rows, micro)
-    assert chunk >= min(rows, THINNEST)
+    assert min(rows, THINNEST) <= chunk < TALLEST + micro
     # fewer groups than wanted only where chunks would be too thin, or a rounding away from it
     assert groups >= EVEN * units or chunk < 2 * THINNEST + micro or groups > 0.9 * EVEN * units
 
