@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 EVEN = 20
 # Rows of the smallest chunk: to pack a strip then takes a few hundredths of its products
 THINNEST = 128
-# Rows of the tallest: so many rows of A stay in the caches that threads share, for the next strip of the chunk
+# Rows of the tallest: so many rows of A stay in the caches that threads share, for the next strip
 TALLEST = 1024
 
 Source = tuple[Any, tuple[int, int]]
