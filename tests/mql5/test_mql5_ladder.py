@@ -14,7 +14,7 @@ from harness.programs import Run, Runner
 from mtbridge.compute.devices import Verdict
 from mtbridge.compute.forms import SQUARE, Form, packed_form, tiled_form, whole_grid
 from mtbridge.compute.ladder import LADDER, Abilities, Rung, hindrance
-from mtbridge.compute.launches import INNER_STEP
+from mtbridge.compute.strips import chunk_rows, strip_macros
 from mtbridge.sources import kernel_text
 
 RUNNERS = ("host", "kernel", "engine")
@@ -25,7 +25,7 @@ CASES = (
     (37, 45, 53, 4, 4096),
     (64, 8, 12, 8, 256),
     (1, 1, 1, 4, 64),
-    (1000, 1001, 7, 8, 100),
+    (3000, 1001, 7, 8, 100),
     (5, 4, 3, 4, 33),
 )
 BY_DEVICE = [rung for rung in LADDER if rung.runner != "host"]
@@ -116,8 +116,7 @@ def test_what_keeps_a_rung_from_running_is_said_as_by_ladder_py(
 
 
 def printed_form(form: Form, rows: int, columns: int, itemsize: int) -> str:
-    packing = {"REAL_BITS": 8 * itemsize, "PANEL": form.right}
-    packing |= {"SQUARE": SQUARE, "DOWN": form.squares} if form.squares else {"INNER_STEP": INNER_STEP}
+    packing = {"REAL_BITS": 8 * itemsize, "PANEL": form.right, "SQUARE": SQUARE, "DOWN": form.squares}
     macros = [f"{name} {value}," for name, value in (*form.defines.items(), *packing.items())]
     sizes = (form.left, form.right, form.rows, form.columns, form.inner, form.group, form.squares)
     grid = "".join(f" {number}" for number in whole_grid(rows, columns, (form.rows, form.columns)).ravel())
@@ -125,8 +124,19 @@ def printed_form(form: Form, rows: int, columns: int, itemsize: int) -> str:
     return f"{''.join(macros)},|{' '.join(map(str, sizes))}|{grid}"
 
 
-def test_the_engines_forms_are_those_of_forms_py(run: Runner) -> None:
-    lines = [line for line in probed(run).lines if line.startswith(("tiled|", "packed "))]
+def printed_strips(form: Form, rows: int, columns: int, itemsize: int, local_bytes: int, units: int) -> str:
+    settings = strip_macros({**form.defines, "REAL_BITS": 8 * itemsize}, local_bytes)
+    macros = "".join(f"{name} {value}," for name, value in settings.items())
+    sizes = (form.left, form.right, form.rows, form.columns, form.squares)
+    chunk = chunk_rows(rows, strips=-(-columns // form.right), micro=form.left, units=units)
+    # the last line end begins an empty part
+    return f"{macros},|{' '.join(map(str, sizes))}|{chunk}"
+
+
+@pytest.mark.parametrize(("local_bytes", "units"), [(32768, 2), (1 << 20, 128), (100, 1)])
+def test_the_engines_forms_are_those_of_forms_py(run: Runner, local_bytes: int, units: int) -> None:
+    done = probed(run, InpLocalBytes=local_bytes, InpUnits=units)
+    lines = [line for line in done.lines if line.startswith(("tiled|", "packed "))]
     expected = []
     for case in CASES:
         rows, _, columns, itemsize, largest = case
@@ -136,12 +146,13 @@ def test_the_engines_forms_are_those_of_forms_py(run: Runner) -> None:
             expected.append(f"tiled|{labelled(case)}|{printed_form(form, rows, columns, itemsize)}")
         for width in (0, 16, 32, 64):
             form = packed_form(dtype, width)
-            expected.append(f"packed {width}|{labelled(case)}|{printed_form(form, rows, columns, itemsize)}")
+            strips = printed_strips(form, rows, columns, itemsize, local_bytes, units)
+            expected.append(f"packed {width}|{labelled(case)}|{strips}")
     assert lines == expected
 
 
 def test_every_kernel_that_a_rung_needs_is_in_the_program(run: Runner) -> None:
-    files = {"common.clh", "probe.cl", "multiply/pack.cl", "multiply/pack_squares.cl"}
+    files = {"common.clh", "probe.cl", "multiply/pack_squares.cl"}
     for rung in BY_DEVICE:
         if rung.second != "image":
             files |= {rung.file, *rung.headers}

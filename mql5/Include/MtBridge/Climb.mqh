@@ -56,6 +56,7 @@ private:
    bool              Once(CMtbMatrices &matrices,const MtbRung &rung,MtbTimes &times);
    bool              Buffers(const CMtbMatrices &matrices,const bool mapped,const int item_bytes);
    bool              Prepare(const CMtbMatrices &matrices,const MtbRung &rung,const int item_bytes);
+   bool              PrepareStrips(const CMtbMatrices &matrices,const MtbRung &rung,const int item_bytes);
    bool              PrepareForm(const CMtbMatrices &matrices,const MtbRung &rung,const int item_bytes);
    int               Pack(const MtbForm &form,const int source,const int strips,const int inner,const int panel,
                           const long inner_stride,const long strip_stride,const int item_bytes);
@@ -197,7 +198,11 @@ bool CMtbClimb::Measure(CMtbMatrices &matrices,const MtbRung &rung,const int rep
    m_total=0;
    if(!Buffers(matrices,rung.mapped,item_bytes))
       return(false);
-   bool ready=(rung.runner==MTB_RUNNER_ENGINE ? PrepareForm(matrices,rung,item_bytes) : Prepare(matrices,rung,item_bytes));
+   bool ready=false;
+   if(rung.runner!=MTB_RUNNER_ENGINE)
+      ready=Prepare(matrices,rung,item_bytes);
+   else
+      ready=(rung.name=="packed" ? PrepareStrips(matrices,rung,item_bytes) : PrepareForm(matrices,rung,item_bytes));
    if(!ready)
       return(false);
    ResetLastError();
@@ -281,21 +286,48 @@ bool CMtbClimb::Prepare(const CMtbMatrices &matrices,const MtbRung &rung,const i
           m_device.Number(kernel,5,matrices.Cols()));
   }
 //+------------------------------------------------------------------+
-//| A form of the engine: pack A, pack B, multiply the panels.       |
+//| The form of a processor: groups pack strips of B, and read A.    |
+//+------------------------------------------------------------------+
+bool CMtbClimb::PrepareStrips(const CMtbMatrices &matrices,const MtbRung &rung,const int item_bytes)
+  {
+   MtbForm      form;
+   MtbAbilities able=m_device.Able();
+   int          rows=matrices.Rows();
+   int          inner=matrices.Inner();
+   int          cols=matrices.Cols();
+   if(!MtbPackedForm(item_bytes,m_vector_bytes,form))
+      return(m_device.Fail("Finding settings for this device"));
+   string defines=MtbStripMacros(form,item_bytes,able.local_bytes);
+   int    kernel=m_device.Kernel("multiply",rung.file,MtbProgramText(defines,rung.headers,rung.file));
+   if(kernel==INVALID_HANDLE)
+      return(false);
+   int strips=MtbSteps(cols,form.right);
+   int chunk=MtbChunkRows(rows,strips,form.left,able.units);
+   int deep=MathMin(inner,MtbDefined(defines,"STRIP_INNER"));
+   m_launches[0].kernel=kernel;
+   m_launches[0].dimensions=1;
+   m_launches[0].groups[0]=MtbSteps(rows,chunk)*strips;
+   m_launches[0].local[0]=1;
+   m_total=1;
+//--- both matrices lie row by row
+   return(m_device.Memory(kernel,0,m_left) && m_device.Memory(kernel,1,m_right) &&
+          m_device.Local(kernel,2,deep*form.right*item_bytes) && m_device.Memory(kernel,3,m_product) &&
+          m_device.Number(kernel,4,rows) && m_device.Number(kernel,5,cols) && m_device.Number(kernel,6,inner) &&
+          m_device.Number(kernel,7,cols) && m_device.Number(kernel,8,chunk) &&
+          m_device.Number(kernel,9,(long)inner) && m_device.Number(kernel,10,(long)1) &&
+          m_device.Number(kernel,11,(long)cols) && m_device.Number(kernel,12,(long)1));
+  }
+//+------------------------------------------------------------------+
+//| The form of other devices: pack A, pack B, multiply the panels.  |
 //+------------------------------------------------------------------+
 bool CMtbClimb::PrepareForm(const CMtbMatrices &matrices,const MtbRung &rung,const int item_bytes)
   {
    MtbForm      form;
    MtbAbilities able=m_device.Able();
-   bool         found=false;
    int          rows=matrices.Rows();
    int          inner=matrices.Inner();
    int          cols=matrices.Cols();
-   if(rung.name=="packed")
-      found=MtbPackedForm(item_bytes,m_vector_bytes,form);
-   else
-      found=MtbTiledForm(item_bytes,able.cpu ? MathMin(MTB_SMALL_GROUP,able.largest_group) : able.largest_group,form);
-   if(!found)
+   if(!MtbTiledForm(item_bytes,able.cpu ? MathMin(MTB_SMALL_GROUP,able.largest_group) : able.largest_group,form))
       return(m_device.Fail("Finding settings for this device"));
 //--- the panels, A turned by its strides alone
    int left=Pack(form,m_left,rows,inner,form.left,1,inner,item_bytes);
@@ -338,7 +370,7 @@ int CMtbClimb::Pack(const MtbForm &form,const int source,const int strips,const 
   {
    int    panels=MtbSteps(strips,panel);
    int    depth=MtbSteps(inner,form.inner)*form.inner;
-   string file=(form.squares>0 ? "multiply/pack_squares.cl" : "multiply/pack.cl");
+   string file="multiply/pack_squares.cl";
    int    target=m_device.Buffer((long)panels*panel*depth*item_bytes,CL_MEM_READ_WRITE);
    if(target==INVALID_HANDLE)
       return(INVALID_HANDLE);
@@ -348,10 +380,10 @@ int CMtbClimb::Pack(const MtbForm &form,const int source,const int strips,const 
    int at=m_total++;
    m_launches[at].kernel=kernel;
    m_launches[at].dimensions=2;
-   m_launches[at].groups[0]=(form.squares>0 ? panels*panel/MTB_SQUARE : panels);
-   m_launches[at].groups[1]=MtbSteps(depth,form.squares>0 ? MTB_SQUARE : MTB_INNER_STEP);
-   m_launches[at].local[0]=(form.squares>0 ? MTB_SQUARE : 1);
-   m_launches[at].local[1]=(form.squares>0 ? form.squares : 1);
+   m_launches[at].groups[0]=panels*panel/MTB_SQUARE;
+   m_launches[at].groups[1]=MtbSteps(depth,MTB_SQUARE);
+   m_launches[at].local[0]=MTB_SQUARE;
+   m_launches[at].local[1]=form.squares;
    if(!m_device.Memory(kernel,0,source) || !m_device.Memory(kernel,1,target) || !m_device.Number(kernel,2,strips) ||
       !m_device.Number(kernel,3,inner) || !m_device.Number(kernel,4,depth) || !m_device.Number(kernel,5,inner_stride) ||
       !m_device.Number(kernel,6,strip_stride))

@@ -51,6 +51,7 @@ public:
    int               Kernel(const string name,const string what,const string program);
    int               Buffer(const long bytes,const uint flags);
    bool              Memory(const int kernel,const uint index,const int buffer);
+   bool              Local(const int kernel,const uint index,const int bytes);
    bool              Number(const int kernel,const uint index,const int value);
    bool              Number(const int kernel,const uint index,const long value);
    bool              Start(const int kernel,const int dimensions,const int &groups[],const int &local[]);
@@ -75,6 +76,7 @@ CMtbDevice::CMtbDevice(void)
    m_able.fp64=false;
    m_able.largest_group=1;
    m_able.local_bytes=0;
+   m_able.units=1;
   }
 //+------------------------------------------------------------------+
 //| Destructor                                                       |
@@ -108,6 +110,7 @@ bool CMtbDevice::Open(const ENUM_MTB_DEVICE kind,const int number)
    m_able.cpu=(CLGetInfoInteger(m_context,CL_DEVICE_TYPE)==CL_DEVICE_CPU);
    m_able.largest_group=Limit(CL_DEVICE_MAX_WORK_GROUP_SIZE);
    m_able.local_bytes=Limit(CL_DEVICE_LOCAL_MEM_SIZE);
+   m_able.units=MathMax(Limit(CL_DEVICE_MAX_COMPUTE_UNITS),1);
    m_able.fp64=(StringFind(" "+Told(CL_DEVICE_EXTENSIONS)+" "," cl_khr_fp64 ")>=0);
    if(m_able.largest_group<1)
       return(Fail("Asking the OpenCL device for its largest group"));
@@ -241,6 +244,14 @@ bool CMtbDevice::Memory(const int kernel,const uint index,const int buffer)
   {
    ResetLastError();
    return(CLSetKernelArgMem(kernel,index,buffer) || Fail(StringFormat("Setting argument %u of a kernel",index)));
+  }
+//+------------------------------------------------------------------+
+//| Set an argument of a kernel to local memory of its groups.       |
+//+------------------------------------------------------------------+
+bool CMtbDevice::Local(const int kernel,const uint index,const int bytes)
+  {
+   ResetLastError();
+   return(CLSetKernelArgMemLocal(kernel,index,(ulong)bytes) || Fail(StringFormat("Setting argument %u of a kernel",index)));
   }
 //+------------------------------------------------------------------+
 //| Set an argument to an int of 4 bytes.                            |

@@ -13,7 +13,10 @@
 #define MTB_SMALL_GROUP  64              // taken on a processor, whose compiler needs minutes for the large one
 #define MTB_SQUARE       32              // side of the squares in which panels are packed
 #define MTB_MOST_SQUARES 8               // most rows of a group that packs
-#define MTB_INNER_STEP   128             // inner indices that an item packs where there are no squares
+//--- chunks of rows on a processor, as mtbridge/compute/strips.py
+#define MTB_EVEN         20              // groups for each compute unit, so that all end together
+#define MTB_THINNEST     128             // rows of the smallest chunk
+#define MTB_TALLEST      1024            // and of the tallest
 //+------------------------------------------------------------------+
 //| How a product is cut up. Fields as in class Form of forms.py.    |
 //+------------------------------------------------------------------+
@@ -26,7 +29,7 @@ struct MtbForm
    int               columns;
    int               inner;              // the inner size is padded to a multiple of it
    int               items;              // of a group
-   int               squares;            // rows of MTB_SQUARE items that pack a square, 0 where one item packs
+   int               squares;            // rows of MTB_SQUARE items that pack a square, 0 on a processor
   };
 //+------------------------------------------------------------------+
 //| The processor's form for registers of vector_bytes; false when   |
@@ -73,9 +76,29 @@ bool MtbTiledForm(const int item_bytes,const int largest,MtbForm &form)
 string MtbPackMacros(const MtbForm &form,const int panel,const int item_bytes)
   {
    string defines=MtbDefine("REAL_BITS",8*item_bytes)+MtbDefine("PANEL",panel);
-   if(form.squares==0)
-      return(defines+MtbDefine("INNER_STEP",MTB_INNER_STEP));
    return(defines+MtbDefine("SQUARE",MTB_SQUARE)+MtbDefine("DOWN",form.squares));
+  }
+//+------------------------------------------------------------------+
+//| The #define lines of multiply/packed.cl, whose strips fit the    |
+//| local memory.                                                    |
+//+------------------------------------------------------------------+
+string MtbStripMacros(const MtbForm &form,const int item_bytes,const int local_bytes)
+  {
+   string defines=form.defines;
+   int    deep=MtbDefined(defines,"STRIP_INNER");
+   int    deepest=MathMax(local_bytes/(form.right*item_bytes),1);
+   if(deepest<deep)
+      StringReplace(defines,MtbDefine("STRIP_INNER",deep),MtbDefine("STRIP_INNER",deepest));
+   return(defines+MtbDefine("REAL_BITS",8*item_bytes)+MtbDefine("RIGHT_LOCAL",1));
+  }
+//+------------------------------------------------------------------+
+//| Rows of a strip that one group does, whole micro-tiles.          |
+//+------------------------------------------------------------------+
+int MtbChunkRows(const int rows,const int strips,const int micro,const int units)
+  {
+   int wanted=MathMax(MtbSteps(MTB_EVEN*units,strips),MtbSteps(rows,MTB_TALLEST));
+   int chunks=MathMax(1,MathMin(wanted,rows/MTB_THINNEST));
+   return(MtbSteps(MtbSteps(rows,chunks),micro)*micro);
   }
 //+------------------------------------------------------------------+
 //| Every block of the result: block row and block column in turn.   |

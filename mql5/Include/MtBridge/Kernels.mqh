@@ -26,7 +26,6 @@
 #resource "\\Include\\MtBridge\\kernels\\multiply\\macro_tile.cl" as string MtbTextMacroTile
 #resource "\\Include\\MtBridge\\kernels\\multiply\\register_tiled.cl" as string MtbTextRegisterTiled
 #resource "\\Include\\MtBridge\\kernels\\multiply\\packed.cl" as string MtbTextPacked
-#resource "\\Include\\MtBridge\\kernels\\multiply\\pack.cl" as string MtbTextPack
 #resource "\\Include\\MtBridge\\kernels\\multiply\\pack_squares.cl" as string MtbTextPackSquares
 #resource "\\Include\\MtBridge\\kernels\\tuned\\cpu.toml" as string MtbTextCpuSettings
 #resource "\\Include\\MtBridge\\kernels\\tuned\\gpu.toml" as string MtbTextGpuSettings
@@ -71,8 +70,6 @@ string MtbKernelText(const string file)
       return(MtbTextRegisterTiled);
    if(file=="multiply/packed.cl")
       return(MtbTextPacked);
-   if(file=="multiply/pack.cl")
-      return(MtbTextPack);
    if(file=="multiply/pack_squares.cl")
       return(MtbTextPackSquares);
    if(file=="tuned/cpu.toml")

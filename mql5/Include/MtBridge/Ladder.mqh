@@ -74,6 +74,7 @@ struct MtbAbilities
    bool              fp64;
    int               largest_group;
    int               local_bytes;
+   int               units;              // that compute at the same time
   };
 //+------------------------------------------------------------------+
 //| The rungs in order.                                              |

@@ -7,6 +7,7 @@
 input string InpCases="";                // rows,inner,cols,bytes of an item,largest group; separated by blanks
 input string InpFiles="";                // Files below kernels/, separated by commas
 input int    InpLocalBytes=32768;        // Abilities of a device
+input int    InpUnits=2;
 input bool   InpCpu=true;
 input bool   InpDouble=true;
 //+------------------------------------------------------------------+
@@ -34,6 +35,7 @@ void Launches(CMtbLadder &ladder,const string label,const int rows,const int inn
    able.fp64=InpDouble;
    able.largest_group=largest;
    able.local_bytes=InpLocalBytes;
+   able.units=InpUnits;
    for(int i=0; i<ladder.Total(); i++)
      {
       MtbRung rung=ladder.At(i);
@@ -70,6 +72,19 @@ void Form(const string label,const MtbForm &form,const int rows,const int cols,c
                form.items,form.squares,grid);
   }
 //+------------------------------------------------------------------+
+//| The form of a processor: its macros, micro-tile, block and chunk.|
+//+------------------------------------------------------------------+
+void Strips(const string label,const MtbForm &form,const int rows,const int cols,const int item_bytes)
+  {
+   string lines[];
+   string macros="";
+   int    count=StringSplit(MtbStripMacros(form,item_bytes,InpLocalBytes),'\n',lines);
+   for(int i=0; i<count; i++)
+      macros+=StringSubstr(lines[i],StringLen("#define "))+",";
+   PrintFormat("%s|%s|%d %d %d %d %d|%d",label,macros,form.left,form.right,form.rows,form.columns,form.squares,
+               MtbChunkRows(rows,MtbSteps(cols,form.right),form.left,InpUnits));
+  }
+//+------------------------------------------------------------------+
 //| Script program start function                                    |
 //+------------------------------------------------------------------+
 void OnStart()
@@ -95,7 +110,7 @@ void OnStart()
          Form("tiled|"+cases[i],form,rows,cols,item_bytes);
       for(int bytes=0; bytes<=64; bytes=(bytes==0 ? 16 : bytes*2))
          if(MtbPackedForm(item_bytes,bytes,form))
-            Form(StringFormat("packed %d|",bytes)+cases[i],form,rows,cols,item_bytes);
+            Strips(StringFormat("packed %d|",bytes)+cases[i],form,rows,cols,item_bytes);
      }
    count=StringSplit(InpFiles,',',files);
    for(int i=0; i<count; i++)

@@ -19,6 +19,7 @@ enum ENUM_OPENCL_PROPERTY_INTEGER {
     CL_DEVICE_COUNT = 1,
     CL_LAST_ERROR = 2,
     CL_DEVICE_TYPE = 0x1000,
+    CL_DEVICE_MAX_COMPUTE_UNITS = 0x1002,
     CL_DEVICE_MAX_WORK_GROUP_SIZE = 0x1004,
     CL_DEVICE_LOCAL_MEM_SIZE = 0x1023,
     CL_KERNEL_WORK_GROUP_SIZE = 0x11B0
@@ -346,6 +347,12 @@ inline bool CLSetKernelArgMem(int handle, uint index, int buffer_handle)
     auto *kernel = cl_find(handle, Cl::kernel);
     auto *buffer = cl_find(buffer_handle, Cl::buffer);
     return kernel && buffer && !cl_fails("CLSetKernelArgMem", 5108) && cl_done(cl_call<int>("clSetKernelArg", kernel->handle, index, sizeof(void *), static_cast<const void *>(&buffer->handle)), 5108);
+}
+inline bool CLSetKernelArgMemLocal(int handle, uint index, ulong bytes)
+{
+    using namespace mqlrt;
+    auto *kernel = cl_find(handle, Cl::kernel);
+    return kernel && !cl_fails("CLSetKernelArgMemLocal", 5108) && cl_done(cl_call<int>("clSetKernelArg", kernel->handle, index, size_t{bytes}, static_cast<const void *>(nullptr)), 5108);
 }
 
 template <class A, class B, class C> bool CLExecute(int handle, uint dimensions, const A &offsets, const B &items, const C &local)
