@@ -26,17 +26,18 @@
 #error "SQUARE must be 32, a panel whole squares, and DOWN items a divisor of 16"
 #endif
 
+/* A half lies in bytes here: a compiler may take it for granted that a half and a ushort are never the same memory. */
 static inline uint bits_of(const REAL x)
 {
-    ushort bits;
-    vstore_half_rte(x, 0, (half *)&bits);
-    return bits;
+    uchar bytes[2] __attribute__((aligned(2)));
+    vstore_half_rte(x, 0, (half *)bytes);
+    return bytes[0] | (uint)bytes[1] << 8;
 }
 
 static inline REAL value_of(const uint word)
 {
-    const ushort bits = word;
-    return vload_half(0, (const half *)&bits);
+    const uchar bytes[2] __attribute__((aligned(2))) = {word & 255, word >> 8 & 255};
+    return vload_half(0, (const half *)bytes);
 }
 
 __kernel __attribute__((reqd_work_group_size(SQUARE, DOWN, 1)))
