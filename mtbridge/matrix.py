@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from mtbridge.allowed import refuse_other
 from mtbridge.errors import InputError, MissingValueError, ShapeError
+from mtbridge.shared_work import by_rows
 
 Matrix: TypeAlias = NDArray[np.floating[Any]]
 """A float32 or float64 array of two dimensions, C or Fortran order."""
@@ -35,7 +36,7 @@ class Result:
         Of windows and lags, of shape (windows, ...); of a reducer, what is kept of each window.
     symbols : names of the columns, or None where the input had none
     counts : int64 array of the shape of `matrix`, or None for a product and for windows
-        Rows that went into each element.
+        Rows that went into each element; not to be written to where all are the same.
     rows : rows of the input
     engine : "opencl", "numpy" or "serial"; "auto" if a worker did it that chooses by the request
     device : the device's own name
@@ -151,7 +152,7 @@ def _plain(values: NDArray[np.float64]) -> float | NDArray[np.float64]:
     return values if values.ndim else float(values)
 
 
-def as_matrix(data: Any, *, name: str = "data", dtype: str | None = None) -> Matrix:
+def as_matrix(data: Any, *, name: str = "data", dtype: str | None = None, batch: bool = False) -> Matrix:
     """Return `data` as a float32 or float64 matrix, without a copy where it is one already.
 
     Parameters
@@ -160,6 +161,7 @@ def as_matrix(data: Any, *, name: str = "data", dtype: str | None = None) -> Mat
         A masked element becomes NaN.
     name : what to call it in a message
     dtype : "float32" or "float64"; by default float32 stays float32 and all else becomes float64
+    batch : leading dimensions are allowed, of which each place has a matrix
 
     Raises
     ------
@@ -181,7 +183,7 @@ def as_matrix(data: Any, *, name: str = "data", dtype: str | None = None) -> Mat
         raise ShapeError(f"{name} has rows of different length; a matrix needs equal ones.") from None
     if array.ndim == 1:
         array = array[:, np.newaxis]
-    if array.ndim != 2:
+    if array.ndim != 2 and not (batch and array.ndim > 2):
         raise ShapeError(f"{name} has {array.ndim} dimensions; a matrix has two, rows and columns.")
     if array.dtype.kind not in "fiub":
         raise InputError(f"{name} holds {array.dtype} values; convert them to numbers first.")
@@ -219,9 +221,20 @@ def narrowed(matrix: Matrix, dtype: np.dtype[Any], *, what: str = "a covariance"
     """
     with np.errstate(over="ignore"):
         found: Matrix = matrix.astype(dtype, copy=False)
-    if found.dtype == np.float32 and np.isinf(found).any():
+    if found.dtype == np.float32 and holds_inf(found):
         raise InputError(f"{what} is past the range of float32; use float64.")
     return found
+
+
+def holds_inf(array: Matrix) -> bool:
+    """Whether an element is inf; block by block, without a mask as large as the array."""
+    array, blocks = np.atleast_1d(array), []
+
+    def look(rows: slice) -> None:
+        blocks.append(bool(np.isinf(array[rows]).any()))
+
+    by_rows(look, len(array), array.nbytes // max(len(array), 1))
+    return any(blocks)
 
 
 def refuse_missing(array: Matrix, *, name: str = "data", symbols: tuple[str, ...] | None = None) -> None:

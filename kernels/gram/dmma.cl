@@ -1,18 +1,23 @@
-/* dmma.cl - the upper triangle of C = X'X in double precision on the tensor cores of NVIDIA GPUs; one group a tile.
+/* dmma.cl - C = X'X in double precision on the tensor cores of NVIDIA GPUs, in one launch; one group a piece of a tile.
  *
- *   C[r * stride + c] = sum over k of X[k, r] * X[k, c],   r, c < columns
+ *   C[r * stride + c] = sum over k < inner of X[k, r] * X[k, c],   r, c < columns
  *
- * panels: skewed, of width TILE (multiply/pack_squares.cl), inner padded to a multiple of STEP; X is packed once and read as
- * both operands. blocks lists (block row, block column), each of TILE x TILE, that touch the upper triangle; mirror.cl does
- * the other side. dmma.clh says how a tile is summed up, dmma_copy.clh how the panels get there in time, and dmma_tile.clh
- * how groups share the blocks.
+ * X lies as `struct operand` of dmma.clh says, by start, panel_step and row_step; both sides lie alike. pieces cover the
+ * upper triangle, and the other is written with it if `mirrored`; with `more`, all is added to what C holds; with FINISHED
+ * the sums become covariances (finish.clh). dmma_ptx.clh has the instructions, dmma_copy.clh says how X gets to local memory
+ * in time, dmma_tile.clh how a tile is summed up, and dmma_parts.clh what parts and marks are.
  */
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
-void gram(__global const PAIR *restrict panels, __global SUM *restrict C, const int columns, const int inner,
-          const int stride, __global const int2 *restrict blocks, __global SUM *restrict parts, const int whole,
-          const int slices, const int more)
+void gram(__global const REAL *restrict X, __global SUM *restrict C, const int columns, const int inner, const int stride,
+          const long start, const long panel_step, const long row_step, __global const int8 *restrict pieces,
+          __global SUM *restrict parts, __global int *restrict marks, const int mirrored, const int more
+          FINISH_ARGUMENTS)
 {
     __local PAIR stages[LOCAL_PAIRS] __attribute__((aligned(128)));
     __local long arrivals[ARRIVALS];
-    tile_of_group(panels, panels, C, columns, columns, inner, stride, blocks, parts, whole, slices, more, stages, arrivals);
+    __local int seen;
+    const struct operand both = {X + start, panel_step, row_step, columns};
+    const struct finish finish = FINISH;
+    do_piece(both, both, C, RESULTS(C), finish, columns, columns, inner, stride, pieces, parts, marks, mirrored, more, stages,
+             arrivals, &seen);
 }

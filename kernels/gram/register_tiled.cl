@@ -11,7 +11,8 @@ void gram(__global const VECTOR *restrict panels, __global SUM *restrict C, cons
           const int stride, __global const int2 *restrict blocks)
 {
     __local VECTOR lefts[2][STEP_VECTORS], rights[2][STEP_VECTORS];
+    __local REAL totals[TOTALS];
     const int2 block = blocks[get_group_id(0)];
     tile_of_panels(panels + (size_t)block.x * inner * ROW_VECTORS, panels + (size_t)block.y * inner * ROW_VECTORS, C,
-                   columns, columns, inner, stride, block.x * TILE, block.y * TILE, lefts, rights);
+                   columns, columns, inner, stride, block.x * TILE, block.y * TILE, lefts, rights, totals);
 }

@@ -10,7 +10,8 @@ void multiply(__global const VECTOR *restrict left, __global const VECTOR *restr
               const int rows, const int columns, const int inner, const int stride, __global const int2 *restrict blocks)
 {
     __local VECTOR lefts[2][STEP_VECTORS], rights[2][STEP_VECTORS];
+    __local REAL totals[TOTALS];
     const int2 block = blocks[get_group_id(0)];
     tile_of_panels(left + (size_t)block.x * inner * ROW_VECTORS, right + (size_t)block.y * inner * ROW_VECTORS, C, rows,
-                   columns, inner, stride, block.x * TILE, block.y * TILE, lefts, rights);
+                   columns, inner, stride, block.x * TILE, block.y * TILE, lefts, rights, totals);
 }

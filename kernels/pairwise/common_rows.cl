@@ -6,26 +6,20 @@
  *
  * Where j >= i an item counts, and writes both (i, j) and (j, i); groups below the diagonal have nothing to do.
  *
- * One item does ROWS columns i and COLUMNS / GROUP columns j; groups are (columns / COLUMNS, columns / ROWS), rounded up.
+ * For CPU devices: one item does ROWS columns i and COLUMNS columns j; groups are (columns / COLUMNS, columns / ROWS), rounded
+ * up. A GPU counts by tile_counts.cl.
  */
 #ifndef COLUMNS
 #define COLUMNS 64      /* columns j of a group */
 #endif
-#ifndef GROUP
-#define GROUP 1         /* items of a group: 1 on a CPU, where the compiler makes vectors of the columns */
-#endif
 #ifndef ROWS
 #define ROWS 16         /* columns i of a group */
 #endif
-#if COLUMNS % GROUP != 0
-#error "COLUMNS must be a multiple of GROUP"
-#endif
-#define OWN (COLUMNS / GROUP)
 
-__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void common_rows(__global const uint *restrict bits, __global int *restrict counts, const int columns, const int words)
 {
-    const int first = get_group_id(0) * COLUMNS + get_local_id(0);
+    const int first = get_group_id(0) * COLUMNS;
     const int begin = get_group_id(1) * ROWS, end = min(begin + ROWS, columns);
     if ((int)(get_group_id(0) + 1) * COLUMNS <= begin)
         return;
@@ -34,27 +28,27 @@ void common_rows(__global const uint *restrict bits, __global int *restrict coun
     for (int i = begin; i < end; i++) {
         __global const uint *at = bits + first;
         __global int *out = counts + (size_t)i * columns + first;
-        uint sum[OWN];
-        for (int o = 0; o < OWN; o++)
+        uint sum[COLUMNS];
+        for (int o = 0; o < COLUMNS; o++)
             sum[o] = 0;
         if (whole)
             for (int w = 0; w < words; w++, at += columns) {
                 const uint mine = bits[(size_t)w * columns + i];
 #pragma unroll
-                for (int o = 0; o < OWN; o++)
-                    sum[o] += popcount(mine & at[o * GROUP]);
+                for (int o = 0; o < COLUMNS; o++)
+                    sum[o] += popcount(mine & at[o]);
             }
         else
             for (int w = 0; w < words; w++, at += columns) {
                 const uint mine = bits[(size_t)w * columns + i];
-                for (int o = 0; o < OWN; o++)
-                    if (first + o * GROUP < columns)
-                        sum[o] += popcount(mine & at[o * GROUP]);
+                for (int o = 0; o < COLUMNS; o++)
+                    if (first + o < columns)
+                        sum[o] += popcount(mine & at[o]);
             }
-        for (int o = 0; o < OWN; o++) {
-            const int j = first + o * GROUP;
+        for (int o = 0; o < COLUMNS; o++) {
+            const int j = first + o;
             if (j >= i && j < columns) {
-                out[o * GROUP] = sum[o];
+                out[o] = sum[o];
                 counts[(size_t)j * columns + i] = sum[o];
             }
         }

@@ -13,13 +13,11 @@
  * that i misses (base 1, sign -1) or has (0, 1), and where i misses none it takes none (1, 0). q likewise, from the diagonal
  * of the products and the sums `squares_at` further on. table holds own, base and sign, `columns` of each.
  *
- * One item does ROWS columns i and COLUMNS / GROUP columns j; groups are (columns / COLUMNS, columns / ROWS), rounded up.
+ * For CPU devices: one item does ROWS columns i and COLUMNS columns j; groups are (columns / COLUMNS, columns / ROWS), rounded
+ * up. A GPU does all that in answers.cl.
  */
 #ifndef COLUMNS
 #define COLUMNS 64      /* columns j of a group */
-#endif
-#ifndef GROUP
-#define GROUP 1         /* items of a group: 1 on a CPU, where the compiler makes vectors of the columns */
 #endif
 #ifndef ROWS
 #define ROWS 16         /* columns i of a group: so many neighbours share what t(j, i) reads of memory */
@@ -27,34 +25,31 @@
 #ifndef LEAST
 #define LEAST 1024
 #endif
-#if COLUMNS % GROUP != 0
-#error "COLUMNS must be a multiple of GROUP"
-#endif
 #if SUM_BITS == 64
 #define TINY ((SUM)0x1p-480)
 #else
 #define TINY ((SUM)0x1p-60)
 #endif
 
-__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void differences(__global const SUM *restrict products, __global const int *restrict counts, __global const SUM *restrict sums,
                  __global const SUM *restrict table, __global const int *restrict at, __global SUM *restrict comoment,
                  __global SUM *restrict squares, __global SUM *restrict mean, __global long *restrict n,
                  __global uchar *restrict doubtful, const int columns, const int squares_at)
 {
-    const int first = get_group_id(0) * COLUMNS + get_local_id(0);
+    const int first = get_group_id(0) * COLUMNS;
     const int last = min((int)(get_group_id(0) + 1) * COLUMNS, columns);
     const int begin = get_group_id(1) * ROWS, end = min(begin + ROWS, columns);
     __global const SUM *base = table + columns, *sign = table + 2 * columns;
-    SUM own_squares[COLUMNS / GROUP];
-    for (int j = first, o = 0; j < last; j += GROUP, o++)
+    SUM own_squares[COLUMNS];
+    for (int j = first, o = 0; j < last; j++, o++)
         own_squares[o] = products[(size_t)j * columns + j];
 
     for (int i = begin; i < end; i++) {
         const SUM own = table[i], taken = base[i], added = sign[i];
         __global const SUM *listed = sums + at[i], *listed_squares = listed + squares_at;
         const size_t row = (size_t)i * columns;
-        for (int j = first, o = 0; j < last; j += GROUP, o++) {
+        for (int j = first, o = 0; j < last; j++, o++) {
             const int same = i == j, count = counts[row + j];
             const SUM share = (SUM)1 / (SUM)max(count, 1);
             const SUM total = same ? table[j] : taken * table[j] + added * listed[j];

@@ -17,6 +17,12 @@
 #error "COLUMNS must be a multiple of GROUP"
 #endif
 #define OWN (COLUMNS / GROUP)
+/* rows that are read before any is looked at: a GPU waits for memory once for all of them */
+#if GROUP == 1
+#define AT_ONCE
+#else
+#define AT_ONCE _Pragma("unroll 8")
+#endif
 
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void presence(__global const SOURCE *restrict source, __global uint *restrict bits, const int columns, const int rows,
@@ -32,7 +38,7 @@ void presence(__global const SOURCE *restrict source, __global uint *restrict bi
         word[o] = 0;
 
     if (whole && column_stride == 1)
-        for (int b = 0; b < count; b++, in += row_stride)
+        AT_ONCE for (int b = 0; b < count; b++, in += row_stride)
 #pragma unroll
             for (int o = 0; o < OWN; o++) {
                 const SOURCE x = in[o * GROUP];

@@ -36,8 +36,8 @@ def measure_gpu(
     device: str | None = None,
     peers: Sequence[str] = PEERS,
     rounds: int = ROUNDS,
-) -> list[Row]:
-    """Return the ceilings of a device, and rows of each case in both types.
+) -> Iterator[list[Row]]:
+    """Yield the rows of the ceilings of a device, then those of each case in one type after the other.
 
     Parameters
     ----------
@@ -47,8 +47,8 @@ def measure_gpu(
     peers : those of PEERS to put beside it
     rounds : windows of a contender
 
-    Returns
-    -------
+    Yields
+    ------
     list of rows
         As in `mtbridge.bench`, and more keys (see `blank_row`). A contender that could not run, or whose
         answer is wrong, has no `median_s`, and a note that says why.
@@ -70,18 +70,18 @@ def measure_gpu(
         bed = Bed(there, verdict.key, tuple(peers))
         say("ceilings")
         types = [dtype for dtype in DTYPES if dtype in bed.families.chosen.dtypes]
-        rows = [*(fma_row(there, dtype, rounds=rounds) for dtype in types), copy_row(there)]
-        limits = {(row["case"], row["dtype"]): row for row in rows}
+        ceilings = [*(fma_row(there, dtype, rounds=rounds) for dtype in types), copy_row(there)]
+        yield ceilings
+        limits = {(row["case"], row["dtype"]): row for row in ceilings}
         for named in listed() if cases is None else cases:
             for dtype in DTYPES:
                 say(f"{named.title}, {dtype}")
                 found = _measured(case_of(named, dtype), bed, rounds, say)
-                rows += [_with_shares(row, limits) for row in found]
+                yield [_with_shares(row, limits) for row in found]
                 # what is kept for repeated calls; some of it hangs in cycles
                 gc.collect()
                 there.release_kept()
                 release()
-    return rows
 
 
 def wrong(rows: Sequence[Row]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from mtbridge.errors import OptionError
 
 Shape = tuple[int, ...]
 
-OPERATIONS = ("gram", "multiply", "covariance", "rolling corr", "pairwise cov")
+OPERATIONS = ("gram", "multiply", "covariance", "rolling corr", "pairwise cov", "covariance host", "batch")
 GAPS = ("scattered", "leading")
 """Where values are missing: anywhere, or at the begin of a column, as of a symbol that is younger."""
 
@@ -17,6 +17,12 @@ SIZES: tuple[int, ...] = (8192, 4096, 2048)
 QUICK = (1024,)
 FURTHER = ((2_500, 20_000), (1_000_000, 200))
 """Rows and columns of further X'X and covariances: many columns, and many rows."""
+
+HOST = (2_000, 1_000)
+"""Rows and columns of a covariance from array to array: most of its time are the copies."""
+
+BATCH = (10_000, 60, 50)
+"""Matrices, rows and columns of covariances of a batch."""
 
 LEAST = 8
 """Side of a matrix: in a smaller one a pair of columns with gaps may have no row in common."""
@@ -33,7 +39,8 @@ class Named:
     Attributes
     ----------
     operation : one of OPERATIONS
-    shape : (rows, columns); (rows, inner, columns) for multiply; (symbols, rows, window) for rolling corr
+    shape : (rows, columns); (rows, inner, columns) for multiply; (symbols, rows, window) for rolling corr;
+        (matrices, rows, columns) for batch
     gaps : one of GAPS for pairwise cov, else empty
     """
 
@@ -57,9 +64,11 @@ def listed(sizes: Sequence[int] | None = None) -> tuple[Named, ...]:
     """
     if sizes is not None and min(sizes) < LEAST:
         raise OptionError(f"--sizes has {min(sizes)}; matrices of this benchmark have {LEAST} rows or more.")
-    sides, further, rolling = SIZES, list(FURTHER), [ROLLING]
+    sides, further, rolling, host, batches = SIZES, list(FURTHER), [ROLLING], [HOST], [BATCH]
     if sizes is not None:
         sides, further = tuple(sizes), []
+        host = [(2 * side, side) for side in sides]
+        batches = [(side, WINDOW, max(side // 16, 2)) for side in sides]
         rolling = [(max(side // 16, 2), side // 2 + WINDOW, WINDOW) for side in sides]
     squares = [(side, side) for side in sides]
     return (
@@ -68,6 +77,8 @@ def listed(sizes: Sequence[int] | None = None) -> tuple[Named, ...]:
         *(Named("covariance", shape) for shape in (*squares, *further)),
         *(Named("rolling corr", shape) for shape in rolling),
         *(Named("pairwise cov", shape, gaps) for shape in squares for gaps in GAPS),
+        *(Named("covariance host", shape) for shape in host),
+        *(Named("batch", shape) for shape in batches),
     )
 
 

@@ -10,9 +10,18 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from mtbridge.bench.gpu_data import Case, Covariance, PackedCorrelation, Product, RollingCorrelation
+from mtbridge.bench.gpu_batch import FEW, BatchTrial, OneByOneTrial
+from mtbridge.bench.gpu_data import (
+    BatchCovariance,
+    Case,
+    Covariance,
+    PackedCorrelation,
+    Product,
+    RollingCorrelation,
+)
 from mtbridge.bench.gpu_device import ResidentDevice
-from mtbridge.bench.gpu_families import CHOSEN, Families
+from mtbridge.bench.gpu_families import CHOSEN, PORTABLE, Families
+from mtbridge.bench.gpu_host import NOTE, PINNED, peers_of_host, pinned_trial, straight_trial
 from mtbridge.bench.gpu_peers import peers_of
 from mtbridge.bench.gpu_trial import Contender, Trial
 from mtbridge.bench.gpu_windows import (
@@ -23,7 +32,7 @@ from mtbridge.bench.gpu_windows import (
     RollingTrial,
     reducer_of,
 )
-from mtbridge.bench.gpu_works import CovarianceTrial, PairwiseTrial, ProductTrial, copies_of
+from mtbridge.bench.gpu_works import CovarianceTrial, ProductTrial, copies_of
 from mtbridge.compute.opencl_engine import OpenCLEngine
 from mtbridge.errors import DeviceError
 
@@ -42,8 +51,12 @@ class Bed:
     def contenders(self, case: Case) -> list[Contender]:
         """Return the rows of a case; one that cannot run says why."""
         ours: list[Contender]
+        if case.named.operation == "covariance host":
+            return [*self._host(case), *peers_of_host(case, self.peers, self.copies(case))]
         if isinstance(case, RollingCorrelation):
             ours = self._rolling(case)
+        elif isinstance(case, BatchCovariance):
+            ours = self._batch(case)
         elif isinstance(case, Covariance) and case.named.gaps:
             ours = self._pairwise(case)
         elif isinstance(case, (Covariance, Product)):
@@ -69,24 +82,25 @@ class Bed:
                 "resident",
                 ("cublas", "cublas syrk"),
             )
-        note = "resident, sums of products; the host divides"
         return self._by_family(
-            case, lambda engine: CovarianceTrial(self.device, engine, case, copies()), note, ("torch",)
+            case, lambda engine: CovarianceTrial(self.device, engine, case, copies()), "resident", ("torch",)
         )
 
     def _pairwise(self, case: Covariance) -> list[Contender]:
         """Covariances with gaps, and `dense`: the kernels of one of that size in which nothing is missing."""
-        note = "from array to array, its kernels alone; the host makes lists between them"
-        ours = self._by_family(
-            case, lambda engine: PairwiseTrial(self.device, engine, case), note, ("dense", "torch")
-        )
         dtype = case.dtype.name
         whole = Covariance(replace(case.named, operation="covariance", gaps=""), dtype)
 
+        def trial(engine: OpenCLEngine, one: Covariance) -> Trial:
+            copies = copies_of(engine, one, self.copies(one))
+            gaps = bool(one.named.gaps)
+            return CovarianceTrial(self.device, engine, one, copies, gaps=gaps, kernels_only=True)
+
         def make() -> Trial:
-            engine = self.families.engine(CHOSEN, dtype)
-            copies = copies_of(engine, whole, self.copies(whole))
-            return CovarianceTrial(self.device, engine, whole, copies, kernels_only=True)
+            return trial(self.families.engine(CHOSEN, dtype), whole)
+
+        note = "resident, its kernels alone; the host looks at each column once between them"
+        ours = self._by_family(case, lambda engine: trial(engine, case), note, ("dense", "torch"))
 
         dense = Contender(
             name="dense",
@@ -127,6 +141,44 @@ class Bed:
             reduced = ReducedCorrelation(case, reducer_of(name, case.shape[0]))
             found.append(self._reducer(name, reduced, copies))
         return found
+
+    def _host(self, case: Case) -> list[Contender]:
+        """Covariances from array to array, of ordinary arrays and of page-locked ones."""
+        copies = self.copies(case)
+
+        def straight(engine: OpenCLEngine) -> Trial:
+            return straight_trial(self.device, engine, case, copies)
+
+        def pinned(engine: OpenCLEngine) -> Trial:
+            return pinned_trial(engine, case, copies)
+
+        return [
+            self._contender(CHOSEN, case, straight, NOTE, ("torch", "numpy")),
+            self._contender(f"{CHOSEN} pinned", case, pinned, PINNED, ("torch", "torch pinned")),
+        ]
+
+    def _batch(self, case: BatchCovariance) -> list[Contender]:
+        """Covariances of many small matrices, by the chosen kernels and the portable ones, and one by one."""
+
+        @cache
+        def copies() -> Any:
+            return copies_of(self.families.chosen, case, self.copies(case))
+
+        def together(engine: OpenCLEngine) -> Trial:
+            return BatchTrial(self.device, engine, case, copies())
+
+        few = BatchCovariance(case.named, case.dtype.name, few=FEW)
+
+        def apart(engine: OpenCLEngine) -> Trial:
+            return OneByOneTrial(self.device, engine, few, case.count)
+
+        note = f"resident; {few.count} of them timed, the rest reckoned"
+        single = self._contender("one by one", few, apart, note)
+        return [
+            self._contender(CHOSEN, case, together, "resident, one launch", ("one by one", "torch")),
+            self._contender(PORTABLE, case, together, "resident, one launch", ("torch",)),
+            single,
+        ]
 
     def _reducer(self, name: str, case: ReducedCorrelation, copies: int) -> Contender:
         return self._contender(

@@ -37,7 +37,7 @@ class Case(ABC):
     shape : of one line
     terms : how many products make an element; an error of ``terms * eps`` or more is a fault
     flops : floating-point operations, None where they are not what the time goes into
-    written : bytes of the answer, None where they are not
+    written : bytes of the answer, and of data that are as large; None where they are not
     """
 
     named: Named
@@ -105,7 +105,7 @@ class Covariance(Case):
             X[np.arange(rows)[:, np.newaxis] < begins] = np.nan
         self.inputs = (X,)
         self.count, self.shape, self.terms = columns, (columns,), rows
-        self.flops = None if named.gaps else float(rows * columns**2)
+        self.flops = float(rows * columns**2) if named.operation == "covariance" else None
         self._exact: dict[tuple[str, bytes], NDArray[np.float64]] = {}
 
     def error(self, found: NDArray[Any], some: Lines) -> float:
@@ -145,6 +145,34 @@ class Covariance(Case):
 
     def _column(self, column: int) -> NDArray[Any]:
         return np.ascontiguousarray(self.inputs[0][:, column])
+
+
+class BatchCovariance(Case):
+    """The covariance matrix of each of many small matrices; an error is a share as that of `Covariance`.
+
+    Parameters
+    ----------
+    few : take so many of the matrices only
+    """
+
+    def __init__(self, named: Named, dtype: str, *, few: int | None = None) -> None:
+        self.named, self.dtype = named, np.dtype(dtype)
+        count, rows, width = named.shape
+        X = normal((count * rows, width), dtype, seed=6).reshape(named.shape)[:few]
+        self.inputs = (X,)
+        self.count, self.terms, columns = self.inputs[0].shape
+        self.shape = (columns, columns)
+        # each number is read and written once, and neither is the smaller part
+        self.written = self.count * self.line_bytes + X.nbytes
+
+    def error(self, found: NDArray[Any], some: Lines) -> float:
+        places = spread_over(len(some), CHECKED)
+        Z = self.inputs[0][some[places]].astype(wider(self.dtype))
+        Z -= Z.mean(axis=1, keepdims=True)
+        covariances = Z.swapaxes(1, 2) @ Z / (self.terms - 1)
+        root = np.sqrt(np.einsum("mii->mi", covariances))
+        distance = np.abs(found[places] - covariances)
+        return float((distance / root[:, np.newaxis] / root[:, :, np.newaxis]).max())
 
 
 class RollingCorrelation(Case):
@@ -191,12 +219,14 @@ class PackedCorrelation(RollingCorrelation):
 
 def case_of(named: Named, dtype: str) -> Case:
     """Make the data of a case."""
-    kinds: dict[str, type[Product | Covariance | RollingCorrelation]] = {
+    kinds: dict[str, type[Product | Covariance | RollingCorrelation | BatchCovariance]] = {
         "gram": Product,
         "multiply": Product,
         "covariance": Covariance,
         "pairwise cov": Covariance,
+        "covariance host": Covariance,
         "rolling corr": RollingCorrelation,
+        "batch": BatchCovariance,
     }
     return kinds[named.operation](named, dtype)
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mtbridge.compute.forms import Form
-from mtbridge.compute.nvidia import FIRST_CAPABILITY
+from mtbridge.compute.nvidia import FIRST_CAPABILITY, trusted
 from mtbridge.compute.opencl_engine import OpenCLEngine
-from mtbridge.compute.split_mma import CAPABILITIES
+from mtbridge.compute.precision import PRODUCTS
+from mtbridge.compute.tensor_cores import FAMILIES
 from mtbridge.errors import DeviceError
 
 if TYPE_CHECKING:
@@ -19,6 +20,11 @@ CHOSEN, PORTABLE = "opencl", "register_tiled"
 SMALL_GROUP = 64
 """Items of a group for the portable kernels on a processor: its compiler takes minutes for the large ones."""
 
+DIGITS = "int8_mma"
+DENSE = ("gram", "multiply", "covariance")
+"""Operations that have kernels in digits of 8 bits, and for the precision that is asked for."""
+
+NEEDS_80 = "it needs an NVIDIA device of compute capability 8.0 or more"
 REFUSED = "its check on this driver failed: `mtbridge devices --fresh` tries again"
 
 
@@ -30,6 +36,7 @@ class Families:
 
     def __init__(self, device: ResidentDevice, key: str) -> None:
         self.device = device
+        self._key = key
         group = SMALL_GROUP if device.kind == "cpu" else device.largest_group
         self._engines = {
             name: OpenCLEngine(device, key=key, vector_bytes=device.vector_bytes, tiled=tiled)
@@ -46,8 +53,11 @@ class Families:
 
     def names(self, operation: str, dtype: str) -> tuple[str, ...]:
         """Return the families that have kernels for an operation in one type, the chosen one first."""
-        special = ("dmma",) if dtype == "float64" else ("split_mma",) if operation == "covariance" else ()
-        return (CHOSEN, PORTABLE, *special)
+        if dtype == "float64":
+            return (CHOSEN, PORTABLE, "dmma", *((DIGITS,) if operation in DENSE else ()))
+        if operation == "covariance":
+            return (CHOSEN, PORTABLE, *(family.name for family in FAMILIES), "single")
+        return (CHOSEN, PORTABLE, *(PRODUCTS if operation in DENSE else ()))
 
     def file(self, operation: str, dtype: str) -> str:
         """Return the name of the kernels that are chosen for an operation."""
@@ -67,20 +77,51 @@ class Families:
             raise DeviceError(f"{self.device.name} has no {dtype}")
         if name in self._engines:
             return self._engines[name]
-        capability = self.device.capability
         if name == "dmma":
-            if capability < FIRST_CAPABILITY:
-                raise DeviceError("it needs an NVIDIA device of compute capability 8.0 or more")
-            if self.chosen.form_in_use("float64").file != name:
-                raise DeviceError(REFUSED)
-        else:
-            if capability not in CAPABILITIES:
-                *others, last = (f"{one / 10}" for one in CAPABILITIES)
-                listed = f"{', '.join(others)} or {last}"
-                raise DeviceError(f"it needs an NVIDIA device of compute capability {listed}")
-            if centred_form(self.chosen, "float32").file != name:
-                raise DeviceError(REFUSED)
+            return self._dmma()
+        self._engines[name] = engine = self._another()
+        try:
+            if name == DIGITS:
+                self._use_digits(engine)
+            elif name in PRODUCTS:
+                engine.use_precision(name)
+            else:
+                self._use_halves(engine, name)
+        except DeviceError as fault:
+            del self._engines[name]
+            raise DeviceError(str(fault).removesuffix(".")) from fault
+        return engine
+
+    def _another(self) -> OpenCLEngine:
+        engine = OpenCLEngine(self.device, key=self._key, vector_bytes=self.device.vector_bytes)
+        engine.centred_from = 0
+        return engine
+
+    def _use_digits(self, engine: OpenCLEngine) -> None:
+        if self.device.capability < FIRST_CAPABILITY:
+            raise DeviceError(NEEDS_80)
+        if not trusted(self._key, self.device.capability, family=DIGITS)[0]:
+            raise DeviceError(REFUSED)
+        # tensor cores of float64 are tried first, else they would be taken in place of digits later
+        engine.form_in_use("float64")
+        engine.use_int8(self.device.capability)
+
+    def _dmma(self) -> OpenCLEngine:
+        if self.device.capability < FIRST_CAPABILITY:
+            raise DeviceError(NEEDS_80)
+        if self.chosen.form_in_use("float64").file != "dmma":
+            raise DeviceError(REFUSED)
         return self.chosen
+
+    def _use_halves(self, engine: OpenCLEngine, name: str) -> None:
+        (capabilities,) = (family.capabilities for family in FAMILIES if family.name == name)
+        if self.device.capability not in capabilities:
+            *others, last = (f"{one / 10}" for one in capabilities)
+            listed = f"{', '.join(others)} or {last}" if others else last
+            raise DeviceError(f"it needs an NVIDIA device of compute capability {listed}")
+        if not trusted(self._key, self.device.capability, family=name)[0]:
+            raise DeviceError(REFUSED)
+        engine.use_halves(self.device.capability, name)
 
 
 def centred_form(engine: OpenCLEngine, dtype: str) -> Form:

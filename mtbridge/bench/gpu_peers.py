@@ -183,6 +183,12 @@ def masked_products(torch: Any, case: Case, operands: tuple[Any, ...], out: Any)
     return out.sub_(sums * sums.T / counts).div_(counts - 1)
 
 
+def batched(torch: Any, case: Case, operands: tuple[Any, ...], out: Any) -> Any:
+    """Return the covariances of many small matrices: centred, and multiplied in a batch."""
+    Z = operands[0] - operands[0].mean(1, keepdim=True)
+    return torch.bmm(Z.transpose(1, 2), Z, out=out).div_(case.terms - 1)
+
+
 def unfolded(torch: Any, case: Case, operands: tuple[Any, ...], out: Any) -> Any:
     """Return the correlations of all windows: unfolded, normalised, and multiplied in a batch."""
     Z = operands[0].unfold(0, case.terms, 1)
@@ -197,6 +203,7 @@ TORCH: dict[str, tuple[str, Work, str]] = {
     "covariance": ("torch", covariance, "torch.cov"),
     "pairwise cov": ("torch", masked_products, "products with masks"),
     "rolling corr": ("torch", unfolded, "unfold and bmm"),
+    "batch": ("torch", batched, "centred, and bmm"),
 }
 """Name of the row, work and note for each operation."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -54,7 +54,17 @@ def gpu(
     say_glance(rounds)
     # opened first, so that a name that cannot be written to is refused before the work
     with nullcontext() if json is None else replace_file(json) as temporary:
-        rows = measure_gpu(note, cases=meant, device=device, peers=others, rounds=rounds)
+        rows: list[dict[str, Any]] = []
+        interrupted = False
+        try:
+            for found in measure_gpu(note, cases=meant, device=device, peers=others, rounds=rounds):
+                rows += found
+        except KeyboardInterrupt:
+            # minutes of figures are not thrown away with those that were not waited for
+            if not rows:
+                raise
+            interrupted = True
+            note("interrupted: the cases that were done are kept")
         typer.echo(text_table(rows))
         if temporary is not None:
             write_json(rows, temporary, cards=cards())
@@ -63,3 +73,5 @@ def gpu(
     faults = list(wrong(rows))
     if faults:
         raise DeviceError(f"{len(faults)} answers are wrong: {'; '.join(faults)}.")
+    if interrupted:
+        raise KeyboardInterrupt

@@ -14,8 +14,11 @@ from mtbridge.cli.options import (
     EngineName,
     EngineOption,
     OutputOption,
+    Precision,
+    PrecisionOption,
     QuietOption,
     VerboseOption,
+    check_precision,
 )
 from mtbridge.cli.say import note, reason
 from mtbridge.errors import InputError, MissingValueError
@@ -31,6 +34,7 @@ def multiply(
     engine: EngineOption = EngineName.auto,
     device: DeviceOption = None,
     dtype: DtypeOption = Dtype.float64,
+    precision: PrecisionOption = Precision.FULL,
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
 ) -> None:
@@ -42,7 +46,8 @@ def multiply(
     from mtbridge.cli.output import check_output, show_result, write_result
 
     check_output(output)
-    opened = frame.opened(engine, device)
+    check_precision(precision, dtype)
+    opened = frame.opened(engine, device, precision)
     result = frame.multiply(read_matrix(left), read_matrix(right), engine=opened, dtype=dtype, full=True)
     if verbose:
         note(reason(opened))

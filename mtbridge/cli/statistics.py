@@ -14,9 +14,12 @@ from mtbridge.cli.options import (
     EngineName,
     EngineOption,
     OutputOption,
+    Precision,
+    PrecisionOption,
     QuietOption,
     Returns,
     VerboseOption,
+    check_precision,
 )
 from mtbridge.cli.panel import (
     DdofOption,
@@ -68,6 +71,7 @@ def covariance(
     engine: EngineOption = EngineName.auto,
     device: DeviceOption = None,
     dtype: DtypeOption = Dtype.float64,
+    precision: PrecisionOption = Precision.FULL,
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
 ) -> None:
@@ -79,12 +83,13 @@ def covariance(
     from mtbridge.cli.output import check_output, finish
 
     check_output(output)
+    check_precision(precision, dtype)
     year = bars(annualise)
     files = Files(paths, returns, symbols, start, end, missing, quiet, verbose)
     panel = files.panel()
     if ddof >= len(panel.frame):
         raise InputError(f"ddof is {ddof} but there are only {len(panel.frame)} rows; use a smaller ddof.")
-    opened = frame.opened(engine, device)
+    opened = frame.opened(engine, device, precision)
     result = frame.covariance(
         panel.frame,
         ddof=ddof,
@@ -113,6 +118,7 @@ def correlation(
     engine: EngineOption = EngineName.auto,
     device: DeviceOption = None,
     dtype: DtypeOption = Dtype.float64,
+    precision: PrecisionOption = Precision.FULL,
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
 ) -> None:
@@ -124,9 +130,10 @@ def correlation(
     from mtbridge.cli.output import check_output, finish
 
     check_output(output)
+    check_precision(precision, dtype)
     files = Files(paths, returns, symbols, start, end, missing, quiet, verbose)
     panel = files.panel()
-    opened = frame.opened(engine, device)
+    opened = frame.opened(engine, device, precision)
     result = frame.correlation(
         panel.frame, method=method.value, min_periods=min_periods, engine=opened, dtype=dtype, full=True
     )

@@ -13,6 +13,8 @@ from mtbridge.cli.options import (
     EndpointOption,
     EngineName,
     EngineOption,
+    Precision,
+    PrecisionOption,
     QuietOption,
     VerboseOption,
 )
@@ -26,6 +28,7 @@ def serve(
     ] = DEFAULT_ENDPOINT,
     engine: EngineOption = EngineName.auto,
     device: DeviceOption = None,
+    precision: PrecisionOption = Precision.FULL,
     insecure: Annotated[
         bool,
         typer.Option(
@@ -43,7 +46,7 @@ def serve(
 
     level = logging.DEBUG if verbose else logging.ERROR if quiet else logging.WARNING
     logging.basicConfig(stream=sys.stderr, level=level, format="%(asctime)s %(levelname)s %(message)s")
-    server = Server(bind, engine_name=engine, device=device, insecure=insecure)
+    server = Server(bind, engine_name=engine, device=device, precision=precision, insecure=insecure)
 
     def ready(endpoint: str) -> None:
         note(f"listening on {endpoint}: {server.description}", quiet=quiet)

@@ -9,8 +9,9 @@ then be off by 2e-6. Such columns are rare, so their matrix is computed once mor
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mtbridge.compute.pair_moments import PairMoments
+from mtbridge.compute.moments import Vector
 from mtbridge.matrix import Matrix
 
 SAMPLE = 32
@@ -24,8 +25,13 @@ OUTLYING = 4
 """So many times the squares of still rows are those of a column that its outliers rule."""
 
 
-def rounded_alike(X: Matrix, moments: PairMoments) -> bool:
-    """Whether a column of `X`, with these moments of its pairs, is such a one; a sample of rows tells."""
+def rounded_alike(X: Matrix, exponent: NDArray[np.int64], squares: Vector) -> bool:
+    """Whether a column of `X` is such a one; a sample of rows tells.
+
+    Parameters
+    ----------
+    exponent, squares : of each column; the sum of the squares of ``(x - mean) * 2**-exponent``
+    """
     rows = len(X)
     sample = X[np.linspace(0, rows - 1, min(SAMPLE, rows)).astype(np.intp)].astype(np.float64)
     sample[np.isinf(sample)] = np.nan
@@ -38,8 +44,6 @@ def rounded_alike(X: Matrix, moments: PairMoments) -> bool:
     with np.errstate(invalid="ignore", over="ignore"):
         size = np.abs(sample - sample[middle, columns])
         size.sort(axis=0)
-        exponent = np.diagonal(np.broadcast_to(moments.left.exponent, moments.shape))
-        squares = np.diagonal(np.broadcast_to(moments.left.squares, moments.shape))
         median = np.ldexp(size[middle, columns], -exponent.astype(np.int32))
         outlying = (median < STILL) & (squares > OUTLYING * rows * median * median)
     # constants, and what holds inf, are what they are in any type

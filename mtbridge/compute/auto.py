@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 
 from mtbridge.compute import calibration as calibrations
 from mtbridge.compute import devices
+from mtbridge.compute.batch_plan import LARGEST
 from mtbridge.compute.calibration import Calibration, Shape
 from mtbridge.compute.device_matrix import DeviceMatrix
 from mtbridge.compute.engine import Engine
 from mtbridge.compute.host import NumpyEngine
 from mtbridge.compute.masked import holds_missing
-from mtbridge.compute.moments import Moments
+from mtbridge.compute.moments import CompleteCovariance, Moments
 from mtbridge.errors import DeviceError
 from mtbridge.matrix import Matrix
 
@@ -94,8 +95,17 @@ class AutoEngine(Engine):
         self._looked = True
 
     def moments(self, X: Any, *, dtype: np.dtype[Any] | None = None) -> Moments:
+        if X.ndim > 2:
+            return self._batch_moments(X, np.dtype(dtype or X.dtype))
         shape = X.shape[1], X.shape[0], X.shape[1]
         return self._chosen("moments", dtype or X.dtype, shape, X).moments(X, dtype=dtype)
+
+    def complete_covariance(
+        self, X: Matrix, *, dtype: np.dtype[Any], ddof: int, out: Matrix | None = None
+    ) -> CompleteCovariance | None:
+        shape = X.shape[1], X.shape[0], X.shape[1]
+        engine = self._chosen("moments", dtype, shape, X)
+        return engine.complete_covariance(X, dtype=dtype, ddof=ddof, out=out)
 
     def pair_moments(self, X: Any, *, dtype: np.dtype[Any] | None = None) -> PairMoments:
         if not isinstance(X, DeviceMatrix) and holds_missing(X):
@@ -124,8 +134,33 @@ class AutoEngine(Engine):
         else:
             small = "it is too small for a device to pay"
             reason = self._lost or (small if self._verdict.fp64 else f"{self._verdict.name} has no float64")
-        self._choice = what, X.dtype.name, (X.shape[1], X.shape[0], X.shape[1]), reason
+        self._choice = what, X.dtype.name, (X.shape[-1], X.shape[-2], X.shape[-1]), reason
         return self._used
+
+    def _products(self, A: Any, B: Any) -> Any:
+        engine = self._for_batch(A, B)
+        return super()._products(A, B) if engine is None else engine._products(A, B)
+
+    def _grams(self, X: Any) -> Any:
+        engine = self._for_batch(X)
+        return super()._grams(X) if engine is None else engine._grams(X)
+
+    def _batch_moments(self, X: Any, dtype: np.dtype[Any]) -> Moments:
+        engine = self._for_batch(X)
+        return super()._batch_moments(X, dtype) if engine is None else engine._batch_moments(X, dtype)
+
+    def batch_covariance(self, X: Matrix, ddof: int) -> tuple[Matrix, NDArray[np.bool_]] | None:
+        engine = self._for_batch(X)
+        return None if engine is None else engine.batch_covariance(X, ddof)
+
+    def _for_batch(self, *operands: Any) -> Engine | None:
+        """Return who does a batch of small matrices; None for large ones, each with a choice of its own."""
+        if any(isinstance(X, DeviceMatrix) for X in operands):
+            self._used = self._resident()
+            return self._used
+        if max(X.shape[-2] * X.shape[-1] for X in operands) > LARGEST:
+            return None
+        return self._for_statistics("a batch", operands[0], max(X.size for X in operands))
 
     def upload(self, X: Matrix) -> Any:
         """Return `X` on the device, or `X` itself where there is none that computes in its dtype."""
@@ -153,6 +188,18 @@ class AutoEngine(Engine):
     def _gram(self, X: Any, *, wide: bool) -> Any:
         shape = X.shape[1], X.shape[0], X.shape[1]
         return self._chosen("gram", X.dtype, shape, X)._gram(X, wide=wide)
+
+    def _product_into(self, A: Any, B: Any, out: Matrix) -> Matrix:
+        if A.ndim > 2:
+            return super()._product_into(A, B, out)
+        shape = A.shape[0], A.shape[1], B.shape[1]
+        return self._chosen("multiply", A.dtype, shape, A, B)._product_into(A, B, out)
+
+    def _gram_into(self, X: Any, out: Matrix) -> Matrix:
+        if X.ndim > 2:
+            return super()._gram_into(X, out)
+        shape = X.shape[1], X.shape[0], X.shape[1]
+        return self._chosen("gram", X.dtype, shape, X)._gram_into(X, out)
 
     def _chosen(self, operation: str, dtype: np.dtype[Any], shape: Shape, *operands: Any) -> Engine:
         """Return the engine for a call, and note why."""

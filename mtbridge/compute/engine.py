@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mtbridge.compute.aligned import aligned_empty, checked_dtype, checked_lengths
 from mtbridge.compute.centre import centre
 from mtbridge.compute.device_matrix import DeviceMatrix
-from mtbridge.compute.moments import Moments, without_residue
+from mtbridge.compute.moments import CompleteCovariance, Moments, without_residue
 from mtbridge.errors import InputError, ShapeError
 from mtbridge.matrix import DTYPES, Matrix
 
@@ -62,15 +62,21 @@ class Engine(ABC):
         """The element types in which it computes."""
         return DTYPES
 
-    def multiply(self, A: Matrix, B: Matrix) -> Matrix:
+    def multiply(self, A: Matrix, B: Matrix, *, out: Matrix | None = None) -> Matrix:
         """Return the product of `A`, (…, rows, inner), and `B`, (…, inner, columns), in their dtype.
 
-        The error of an element is at most ``inner * eps * (|A| |B|)``, eps of the dtype.
+        The error of an element is at most ``inner * eps * (|A| |B|)``, eps of the dtype, unless float32 was
+        asked for in another precision (`open_engine`).
+
+        Parameters
+        ----------
+        out : C-ordered array that the product is written to, such as one of `empty_pinned`
 
         Raises
         ------
         ShapeError
-            If the inner sizes or the batches differ, or the dtypes do.
+            If the inner sizes or the batches differ, or the dtypes do; or if `out` has another shape or
+            dtype, is read-only, not C-ordered, or shares memory with a factor.
         InputError
             If an array is neither float32 nor float64 in the byte order of this machine.
         """
@@ -82,22 +88,21 @@ class Engine(ABC):
             raise ShapeError(f"A has {A.shape[-1]} columns but B has {B.shape[-2]} rows; they must be equal.")
         if A.shape[:-2] != B.shape[:-2]:
             raise ShapeError(f"A is a batch of {A.shape[:-2]} matrices but B one of {B.shape[:-2]}.")
-        if A.ndim == 2:
-            return self._product(A, B)
-        out = np.empty((*A.shape[:-1], B.shape[-1]), A.dtype)
-        for index in np.ndindex(*A.shape[:-2]):
-            out[index] = self._product(A[index], B[index])
-        return out
+        if out is not None:
+            check_out((*A.shape[:-1], B.shape[-1]), A.dtype, out, A, B)
+            return self._product_into(A, B, out)
+        return self._product(A, B) if A.ndim == 2 else self._products(A, B)
 
-    def gram(self, X: Matrix, Y: Matrix | None = None) -> Matrix:
+    def gram(self, X: Matrix, Y: Matrix | None = None, *, out: Matrix | None = None) -> Matrix:
         """Return X'X, or X'Y, in the dtype of `X`.
 
-        X'X is computed in its upper triangle and mirrored, so it is symmetric bit for bit.
+        X'X is computed in its upper triangle and mirrored, so it is symmetric bit for bit. `out` is as for
+        `multiply`.
 
         Raises
         ------
         ShapeError
-            If X and Y have different numbers of rows.
+            If X and Y have different numbers of rows, or as for `multiply`.
         InputError
             As for `multiply`.
         """
@@ -107,28 +112,40 @@ class Engine(ABC):
             if X.shape[-2] != Y.shape[-2]:
                 raise ShapeError(f"X has {X.shape[-2]} rows but Y has {Y.shape[-2]}; they must be equal.")
             turned = X.transposed if isinstance(X, DeviceMatrix) else np.swapaxes(X, -1, -2)
-            return self.multiply(turned, Y)
-        if X.ndim == 2:
-            return self._gram(X, wide=False)
-        out = np.empty((*X.shape[:-2], X.shape[-1], X.shape[-1]), X.dtype)
-        for index in np.ndindex(*X.shape[:-2]):
-            out[index] = self._gram(X[index], wide=False)
-        return out
+            return self.multiply(turned, Y, out=out)
+        if out is not None:
+            check_out((*X.shape[:-2], X.shape[-1], X.shape[-1]), X.dtype, out, X)
+            return self._gram_into(X, out)
+        return self._gram(X, wide=False) if X.ndim == 2 else self._grams(X)
 
     def moments(self, X: Matrix, *, dtype: np.dtype[Any] | None = None) -> Moments:
-        """Return the `Moments` of the rows of `X`, of shape (rows, columns).
+        """Return the `Moments` of the rows of `X`, of shape (…, rows, columns); those of a batch are stacked.
 
-        Centred in float64, multiplied in `dtype` (that of `X` by default), summed in float64.
+        Centred in float64, multiplied in `dtype` (that of `X` by default), summed in float64. A NaN or inf
+        makes NaN of its own row and column of its own matrix.
         """
+        if X.ndim > 2:
+            return self._batch_moments(X, np.dtype(dtype or X.dtype))
         if isinstance(X, DeviceMatrix):
             X = self.download(X)
         rows, columns = X.shape
         if rows == 0:
             return Moments.empty(columns)
         centred = centre(X, dtype)
-        comoment = self._gram(centred.values, wide=True).astype(np.float64, copy=False)
+        comoment = self._gram_of_centred(centred.values).astype(np.float64, copy=False)
         without_residue(comoment, centred.mean, rows)
         return Moments(rows, centred.origin, centred.exponent, centred.mean, comoment)
+
+    def complete_covariance(
+        self, X: Matrix, *, dtype: np.dtype[Any], ddof: int, out: Matrix | None = None
+    ) -> CompleteCovariance | None:
+        """Return the covariance matrix of `X`, which has more rows than `ddof`, if no `Moments` are needed.
+
+        That is so for ordinary columns in which nothing is missing, on an engine whose device makes all of
+        the matrix. Products are taken in `dtype`, and the matrix is returned in it, or written to `out`,
+        which fits; that may have been written to where the answer is None.
+        """
+        return None
 
     def pair_moments(self, X: Matrix, *, dtype: np.dtype[Any] | None = None) -> PairMoments:
         """Return the `PairMoments` of `X`, where NaN is missing: each pair of columns on its own common rows.
@@ -184,7 +201,7 @@ class Engine(ABC):
         """
         if out is None:
             return np.asarray(X)
-        check_out(X, out)
+        check_out(X.shape, X.dtype, out)
         out[...] = X
         return out
 
@@ -222,6 +239,52 @@ class Engine(ABC):
     def _gram(self, X: Matrix, *, wide: bool) -> Matrix:
         """X'X, symmetric bit for bit, in the dtype of `X`; summed and returned in float64 if `wide`."""
 
+    def _gram_of_centred(self, Z: Matrix) -> Matrix:
+        """Z'Z of columns that `centre` returned, as `_gram` in wide."""
+        return self._gram(Z, wide=True)
+
+    def _product_into(self, A: Matrix, B: Matrix, out: Matrix) -> Matrix:
+        """Write a product, or those of a batch, to `out`, which fits; who can write there at once does so."""
+        return self._brought(self._product(A, B) if A.ndim == 2 else self._products(A, B), out)
+
+    def _gram_into(self, X: Matrix, out: Matrix) -> Matrix:
+        """X'X, or those of a batch, as `_product_into`."""
+        return self._brought(self._gram(X, wide=False) if X.ndim == 2 else self._grams(X), out)
+
+    def _brought(self, found: Any, out: Matrix) -> Matrix:
+        if isinstance(found, DeviceMatrix):
+            return self.download(found, out)
+        out[...] = found
+        return out
+
+    def _products(self, A: Matrix, B: Matrix) -> Matrix:
+        """The products of two batches that fit, one by one; who can do many in one launch does so."""
+        out = np.empty((*A.shape[:-1], B.shape[-1]), A.dtype)
+        for index in np.ndindex(*A.shape[:-2]):
+            out[index] = self._product(A[index], B[index])
+        return out
+
+    def _grams(self, X: Matrix) -> Matrix:
+        """X'X of each matrix of a batch, as `_products`."""
+        out = np.empty((*X.shape[:-2], X.shape[-1], X.shape[-1]), X.dtype)
+        for index in np.ndindex(*X.shape[:-2]):
+            out[index] = self._gram(X[index], wide=False)
+        return out
+
+    def batch_covariance(self, X: Matrix, ddof: int) -> tuple[Matrix, NDArray[np.bool_]] | None:
+        """Return covariances of a batch in its dtype, products in float64, and which matrices are none.
+
+        None where this engine has no better way than `moments`; those that are none have to go that way.
+        """
+        return None
+
+    def _batch_moments(self, X: Matrix, dtype: np.dtype[Any]) -> Moments:
+        """The moments of each matrix of a batch, as `_products`."""
+        found = Moments.stack(X.shape[-2], X.shape[:-2], X.shape[-1])
+        for index in np.ndindex(*X.shape[:-2]):
+            found.put(index, self.moments(X[index], dtype=dtype))
+        return found
+
     def __enter__(self) -> Self:
         return self
 
@@ -240,12 +303,17 @@ def gram_in(engine: Engine, Z: Matrix, dtype: str) -> Matrix:
     return engine.gram(Z) if dtype in engine.dtypes else Z.T @ Z
 
 
-def check_out(X: Any, out: Matrix) -> None:
-    """Refuse an array that `X` cannot be written to as it is."""
-    if out.shape != X.shape or out.dtype != X.dtype:
-        raise ShapeError(f"out is {out.dtype} of shape {out.shape}; it must be {X.dtype} of {X.shape}.")
+def check_out(shape: tuple[int, ...], dtype: np.dtype[Any], out: Matrix, *operands: Any) -> None:
+    """Refuse an array that an answer of this shape and type cannot be written to while `operands` are read.
+
+    They are arrays, or matrices of a device, which share memory with none.
+    """
+    if out.shape != shape or out.dtype != dtype:
+        raise ShapeError(f"out is {out.dtype} of shape {out.shape}; it must be {dtype} of {shape}.")
     if not out.flags.c_contiguous or not out.flags.writeable:
         raise ShapeError("out is read-only or not C-ordered; take one that `empty_pinned` returned.")
+    if any(isinstance(X, np.ndarray) and np.may_share_memory(X, out) for X in operands):
+        raise ShapeError("out lies in the memory of an operand; take another array.")
 
 
 def _check(name: str, X: Matrix) -> None:

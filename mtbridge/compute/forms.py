@@ -17,9 +17,19 @@ LARGE_GROUP = 256
 # Side of the squares in which a GPU packs panels and mirrors a triangle, and the most rows of a group
 SQUARE = 32
 MOST_SQUARES = 8
+HALVES = "halves.clh"
+"""The file of kernels/ that cuts numbers into halves."""
+FINISH = "finish.clh"
+"""The file of kernels/ by which sums become covariances where they are added up."""
+
 # Inner indices whose float32 products are summed in float32 before the sums are added up in float64. Of
 # prices with few levels all roundings fall alike: 256 gave errors of 1.4e-6 there, 64 stays below 4e-7.
 WIDE_SUM = 64
+# Inner indices for which a GPU adds up such sums in float32, in local memory, before they go to memory in
+# float64
+WIDE_BLOCK = 1024
+# The largest tile of which that has room in local memory: 16 KB of sums
+WIDE_TILE = 64
 # Side, in blocks, of the squares that groups do one after the other: about the root of an H200's 132 units.
 # There 16 took 2 to 3 % more time in one run, 8 took 10 to 23 %, and whole rows of blocks 2 to 15 %
 NEAR = 12
@@ -43,7 +53,11 @@ class Form:
     skewed : rows of panels are skewed (SKEWED of kernels/common.clh)
     shared : the last blocks are cut into slices by the kernel itself (shares.py), and neighbours come in turn
     mirrors : gram/<file>.cl writes both triangles itself, whatever `squares` is
-    halves : numbers lie in panels as two halves (kernels/split_mma.clh); for centred columns only
+    halves : <halves> of kernels/moments/pack_centred_<halves>.cl, where numbers lie in panels as two halves
+    direct : the kernels read matrices where they lie and share out pieces of blocks (opencl_direct.py)
+    lasting : groups do one block after another (SharedSums), so a compute unit has one group
+    pace : inner indices of a block that a unit does in the time that shares.py counts in
+    finishes : gram/<file>.cl can make covariances of its sums (finish.py)
     """
 
     headers: tuple[str, ...]
@@ -59,7 +73,16 @@ class Form:
     skewed: bool = False
     shared: bool = False
     mirrors: bool = False
-    halves: bool = False
+    halves: str = ""
+    direct: bool = False
+    lasting: bool = False
+    finishes: bool = False
+    pace: int = 1
+
+    def kept(self, inner: int) -> int:
+        """Return how often a group of a lasting form keeps its sums apart over `inner` inner indices."""
+        longest = min(inner, self.defines["WIDE_INNER"])
+        return -(-longest // self.defines["KEPT_INNER"]) - 1
 
 
 def packed_form(
@@ -113,14 +136,21 @@ def skew(form: Form) -> dict[str, int]:
     return {"SKEWED": 1} if form.skewed else {}
 
 
+def planes(form: Form) -> dict[str, int]:
+    """The macro that a kernel needs which packs an operand of products in halves: hi and lo, or hi alone."""
+    return {"PLANES": 1 if form.defines.get("PRODUCTS") == 1 else 2}
+
+
 def nearby(grid: NDArray[np.int32]) -> NDArray[np.int32]:
     """The blocks of `grid`, those in a square of NEAR x NEAR after each other: they read the same panels."""
     down, across = grid.T
     return grid[np.lexsort((across, down, across // NEAR, down // NEAR))].copy()
 
 
-def upper_triangle(columns: int, block: tuple[int, int]) -> NDArray[np.int32]:
-    """The blocks of a (columns, columns) result that touch the upper triangle."""
-    grid = whole_grid(columns, columns, block)
+def upper_triangle(columns: int, block: tuple[int, int], rows: slice | None = None) -> NDArray[np.int32]:
+    """The blocks of a (columns, columns) result that touch the upper triangle, of whole blocks of `rows`."""
+    some = rows or slice(0, columns)
+    grid = whole_grid(some.stop - some.start, columns, block)
+    grid[:, 0] += some.start // block[0]
     reaches = grid[:, 0] * block[0] < np.minimum((grid[:, 1] + 1) * block[1], columns)
     return grid[reaches].copy()

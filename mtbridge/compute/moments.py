@@ -12,12 +12,15 @@ rounding, so they cost no accuracy.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mtbridge.compute.centre import MODERATE
 from mtbridge.errors import ShapeError
+from mtbridge.matrix import Matrix
+from mtbridge.shared_work import by_rows
 
 Vector = NDArray[np.float64]
 
@@ -38,21 +41,25 @@ def without_residue(products: Vector, mean: Vector, rows: int) -> Vector:
     """
     # NaN is not below
     if not (rows * mean * mean <= SEEN * np.diagonal(products)).all():
-        products -= np.outer(mean, mean) * rows
+
+        def correct(some: slice) -> None:
+            products[some] -= np.outer(mean[some], mean) * rows
+
+        by_rows(correct, len(products), products.strides[0])
     return products
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moments:
-    """Count, mean and co-moment of rows.
+    """Count, mean and co-moment of rows: of one matrix, or of each of a stack of matrices of one shape.
 
     Attributes
     ----------
     n : number of rows
-    origin : float64 array of shape (columns,), in the unit of the data
-    exponent : int64 array of shape (columns,)
-    mean : float64 array of shape (columns,), the mean of z
-    comoment : float64 array of shape (columns, columns)
+    origin : float64 array of shape (…, columns), in the unit of the data
+    exponent : int64 array of shape (…, columns)
+    mean : float64 array of shape (…, columns), the mean of z
+    comoment : float64 array of shape (…, columns, columns)
         The sum over rows of ``(z_i - mean_i) (z_j - mean_j)``, symmetric bit for bit. A column that
         never changes has exactly zeros; one that holds NaN or inf has NaN.
     """
@@ -66,13 +73,23 @@ class Moments:
     @classmethod
     def empty(cls, columns: int) -> Moments:
         """Return the moments of no rows at all."""
+        return cls.stack(0, (), columns)
+
+    @classmethod
+    def stack(cls, n: int, lead: tuple[int, ...], columns: int) -> Moments:
+        """Return moments of stacked matrices of `n` rows that never change; `put` fills them in."""
         return cls(
-            n=0,
-            origin=np.zeros(columns),
-            exponent=np.zeros(columns, np.int64),
-            mean=np.zeros(columns),
-            comoment=np.zeros((columns, columns)),
+            n=n,
+            origin=np.zeros((*lead, columns)),
+            exponent=np.zeros((*lead, columns), np.int64),
+            mean=np.zeros((*lead, columns)),
+            comoment=np.zeros((*lead, columns, columns)),
         )
+
+    def put(self, at: Any, one: Moments) -> None:
+        """Write the moments of one matrix, of as many rows, over those of number `at` of this stack."""
+        self.origin[at], self.exponent[at] = one.origin, one.exponent
+        self.mean[at], self.comoment[at] = one.mean, one.comoment
 
     @classmethod
     def of_row(cls, row: Vector) -> Moments:
@@ -82,9 +99,20 @@ class Moments:
         one.comoment[lost, :] = one.comoment[:, lost] = np.nan
         return cls(1, np.where(lost, np.nan, row), one.exponent, one.mean, one.comoment)
 
+    def shaped(self, lead: tuple[int, ...]) -> Moments:
+        """Return the same with the matrices of the stack in the shape `lead`."""
+        return Moments(
+            n=self.n,
+            origin=self.origin.reshape(*lead, self.columns),
+            exponent=self.exponent.reshape(*lead, self.columns),
+            mean=self.mean.reshape(*lead, self.columns),
+            comoment=self.comoment.reshape(*lead, self.columns, self.columns),
+        )
+
     @property
     def columns(self) -> int:
-        return len(self.origin)
+        columns: int = self.origin.shape[-1]
+        return columns
 
     def add_row(self, row: Vector) -> Moments:
         """Return the moments with one more row, of shape (columns,): a rank-one update."""
@@ -123,12 +151,12 @@ class Moments:
                 origin=self.origin,
                 exponent=exponent,
                 mean=mine.mean + delta * (other.n / n),
-                comoment=mine.comoment + theirs.comoment + np.outer(delta, delta) * (self.n / n * other.n),
+                comoment=mine.comoment + theirs.comoment + pairs(np.multiply, delta) * (self.n / n * other.n),
             )
 
     def _needed(self) -> NDArray[np.int64]:
         """The exponents, or NO_EXPONENT where all rows lie on the origin and any exponent would do."""
-        still = (np.diagonal(self.comoment) == 0) & (self.mean == 0)
+        still = (diagonal(self.comoment) == 0) & (self.mean == 0)
         return np.where(still, NO_EXPONENT, self.exponent)
 
     def at(self, exponent: NDArray[np.int64]) -> Moments:
@@ -141,39 +169,99 @@ class Moments:
             origin=self.origin,
             exponent=exponent,
             mean=np.ldexp(self.mean, shift),
-            comoment=np.ldexp(self.comoment, shift[:, np.newaxis] + shift),
+            comoment=np.ldexp(self.comoment, pairs(np.add, shift)),
         )
 
-    def covariance(self, ddof: int = 1) -> Vector:
-        """Return the covariance matrix, float64 of shape (columns, columns).
+    def covariance(self, ddof: int = 1, *, out: Matrix | None = None) -> Matrix:
+        """Return the covariance matrix, float64 of the shape of `comoment`, or `out`.
 
         ``comoment / (n - ddof)`` in the unit of the data; NaN everywhere if ``n <= ddof``. Values past
         the range of float64 come out as inf or 0, as they must.
-        """
-        if self.n <= ddof:
-            return np.full_like(self.comoment, np.nan)
-        scaled = self.comoment / (self.n - ddof)
-        if self.exponent.any():
-            shift = self.exponent.astype(np.int32)
-            with np.errstate(over="ignore", under="ignore"):
-                scaled = np.ldexp(scaled, shift[:, np.newaxis] + shift)
-        return scaled
 
-    def correlation(self) -> Vector:
-        """Return the correlation matrix, float64 of shape (columns, columns).
+        Parameters
+        ----------
+        out : float32 or float64 array to write to
+            It may be `comoment`, which is lost then, and these moments with it.
+        """
+        answer = np.empty_like(self.comoment) if out is None else out
+        if self.n <= ddof:
+            answer[...] = np.nan
+            return answer
+        shift = self.exponent.astype(np.int32) if self.exponent.any() else None
+        wide = answer.dtype == np.float64
+
+        def scale(some: slice) -> None:
+            with np.errstate(over="ignore", under="ignore"):
+                part = np.divide(self.comoment[some], self.n - ddof, out=answer[some] if wide else None)
+                if shift is not None:
+                    left, right = self._sides(shift, some)
+                    np.ldexp(part, left + right, out=part)
+                if not wide:
+                    answer[some] = part
+
+        by_rows(scale, len(self.comoment), self.comoment.strides[0])
+        return answer
+
+    def correlation(self, *, out: Matrix | None = None) -> Matrix:
+        """Return the correlation matrix, float64 of the shape of `comoment`, or `out` as for `covariance`.
 
         Never outside [-1, 1], and exactly 1 or -1 within 4e-15 of it. The diagonal is exactly 1, and NaN for
         a column that never changes or holds NaN or inf.
         """
-        variance = np.diagonal(self.comoment)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            # sqrt(v * v) is exactly v, so two equal columns correlate by exactly 1
-            matrix = self.comoment / np.sqrt(np.outer(variance, variance))
-        # a BLAS may add up the products of two equal columns in two orders, which gave up to 6 eps
-        near = np.abs(matrix) >= 1 - NEAR_ONE
-        matrix[near] = np.sign(matrix[near])
+        answer = np.empty_like(self.comoment) if out is None else out
+        # a copy, since `out` may be what it is a view of
+        variance = diagonal(self.comoment).copy()
         flat = ~(variance > 0)
-        matrix[flat, :] = np.nan
-        matrix[:, flat] = np.nan
-        np.fill_diagonal(matrix, np.where(flat, np.nan, 1.0))
-        return matrix
+        wide = answer.dtype == np.float64
+
+        def divide(some: slice) -> None:
+            left, right = self._sides(variance, some)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                # sqrt(v * v) is exactly v, so two equal columns correlate by exactly 1
+                root = left * right
+                np.sqrt(root, out=root)
+                part = np.divide(self.comoment[some], root, out=answer[some] if wide else root)
+            # a BLAS may add up the products of two equal columns in two orders, which gave up to 6 eps
+            near = np.abs(part) >= 1 - NEAR_ONE
+            part[near] = np.sign(part[near])
+            if flat.any():
+                left, right = self._sides(flat, some)
+                part[left | right] = np.nan
+            if not wide:
+                answer[some] = part
+
+        by_rows(divide, len(self.comoment), self.comoment.strides[0])
+        one = np.where(flat, np.nan, 1.0)
+        np.einsum("...ii->...i", answer)[...] = one
+        return answer
+
+    def _sides(self, values: NDArray[Any], some: slice) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return `values` beside the left and the right columns of some rows, or of some matrices."""
+        if self.comoment.ndim == 2:
+            return values[some, np.newaxis], values
+        return values[some, ..., np.newaxis], values[some, ..., np.newaxis, :]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CompleteCovariance:
+    """The covariance matrix of columns in which nothing is missing.
+
+    Attributes
+    ----------
+    matrix : float32 or float64 array of shape (columns, columns), symmetric bit for bit
+    exponent : int64 array of shape (columns,), of the columns as products were taken of them, see `Moments`
+    """
+
+    matrix: Matrix
+    exponent: NDArray[np.int64]
+
+
+def diagonal(matrices: NDArray[Any]) -> NDArray[Any]:
+    """Return the diagonals of matrices, of shape (…, columns, columns)."""
+    return np.diagonal(matrices, axis1=-2, axis2=-1)
+
+
+def pairs(operation: np.ufunc, values: NDArray[Any]) -> NDArray[Any]:
+    """Return what `operation` makes of each two of the `values` of a matrix, of shape (…, columns)."""
+    found: NDArray[Any] = operation(values[..., np.newaxis], values[..., np.newaxis, :])
+    return found

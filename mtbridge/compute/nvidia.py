@@ -9,6 +9,7 @@ a device, its driver and the very kernels; where it is bad, the portable kernels
 from __future__ import annotations
 
 import secrets
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -16,7 +17,8 @@ import numpy as np
 
 from mtbridge.compute import devices
 from mtbridge.compute.embedded import cache_folder, writable_cache
-from mtbridge.compute.forms import MOST_SQUARES, Form
+from mtbridge.compute.forms import FINISH, MOST_SQUARES, Form
+from mtbridge.compute.quarters import BLOCK, PANEL
 from mtbridge.matrix import Matrix
 from mtbridge.sources import kernels_hash
 
@@ -29,11 +31,11 @@ FIRST_CAPABILITY = 80
 STAGES = {80: 4, 87: 4, 90: 5, 100: 5, 103: 5}
 """Stages of 32 KB in local memory, where a group has more than 100 KB of it; 3 elsewhere."""
 
-SHAPES = ((1, 1, 1), (129, 37, 130), (127, 1000, 257), (300, 5003, 131))
-"""(rows, inner, columns) of the products of the check: ragged, and the deep ones cut into slices."""
+SHAPES = ((1, 1, 1), (129, 37, 130), (127, 1000, 258), (300, 5002, 131))
+"""(rows, inner, columns) of the products of the check: ragged, and the deep ones cut into pieces."""
 
-SIDE, STEP, ITEMS = 128, 16, 256
-"""Of kernels/dmma.clh: side of a block, inner indices of a step, items of a group."""
+STEP, ITEMS = 16, 256
+"""Of kernels/dmma.clh: inner indices of a step, items of a group."""
 
 
 def capability(platform: str, handle: Any) -> int:
@@ -48,18 +50,19 @@ def tensor_core_form(capability: int) -> Form:
     """Return the form of float64 products on tensor cores; with capability 0, the same in plain OpenCL C."""
     stages = STAGES.get(capability, 3)
     return Form(
-        headers=("dmma.clh", "dmma_copy.clh", "dmma_tile.clh"),
+        headers=(FINISH, "dmma.clh", "dmma_ptx.clh", "dmma_copy.clh", "dmma_tile.clh", "dmma_parts.clh"),
         file="dmma",
-        defines={"CAPABILITY": capability, "STAGES": stages, "SKEWED": 1},
-        left=SIDE,
-        right=SIDE,
-        rows=SIDE,
-        columns=SIDE,
+        defines={"CAPABILITY": capability, "STAGES": stages},
+        left=PANEL,
+        right=PANEL,
+        rows=BLOCK,
+        columns=BLOCK,
         inner=STEP,
         group=ITEMS,
         squares=MOST_SQUARES,
-        skewed=True,
-        shared=True,
+        mirrors=True,
+        finishes=True,
+        direct=True,
     )
 
 
@@ -70,7 +73,8 @@ def trusted(key: str, capability: int, *, family: str = "dmma") -> tuple[bool, s
     ----------
     key : of the device (`Verdict.key`)
     capability : its compute capability
-    family : the kernels that are meant, "dmma" or "split_mma" (split_mma.py)
+    family : the kernels that are meant: "dmma", "int8_mma", one of tensor_cores.py, or one of these with a
+        blank and a precision
     """
     mark = mark_of(key, capability, family)
     store = cache_folder() / devices.TENSOR_CORES
@@ -100,8 +104,10 @@ def fault_of(device: Device, form: Form) -> str:
     random = np.random.default_rng(1)
     for rows, inner, columns in SHAPES:
         A, B = random.standard_normal((rows, inner)), random.standard_normal((inner, columns))
-        if fault := _fault_in(device, form, A, B):
-            return fault
+        # matrices are read where they lie, in either order
+        for left, right in product((A, A.T.copy().T), (B, B.T.copy().T)):
+            if fault := _fault_in(device, form, left, right):
+                return fault
     # in the last rows and columns, beside the padding, and amid the others
     for at, value in ((-1, np.nan), (0, np.inf), (30, -np.inf), (5, np.nan)):
         A[at, at] = B[at, at] = value
@@ -127,6 +133,8 @@ def _fault_in(device: Device, form: Form, A: Matrix, B: Matrix) -> str:
             return f"a {name} of {left.shape} by {right.shape} has other bits each time"
         if not right_answer(found, left, right):
             return f"a {name} of {left.shape} by {right.shape} is wrong"
+        if name != "product" and not np.array_equal(found, found.T, equal_nan=True):
+            return f"a {name} of {left.shape} by {right.shape} is not symmetric"
     return ""
 
 

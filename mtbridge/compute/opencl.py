@@ -16,15 +16,21 @@ import pyopencl as cl
 from numpy.typing import NDArray
 from pyopencl.tools import ImmediateAllocator, MemoryPool
 
+from mtbridge.compute import opencl_ptx
 from mtbridge.compute.aligned import ALIGNMENT, aligned_empty
 from mtbridge.compute.embedded import name_the_processor
 from mtbridge.compute.nvidia import capability
+from mtbridge.compute.opencl_staging import pinned_array, staging_of
+from mtbridge.compute.waiting import Waiting
 from mtbridge.errors import DeviceError
 from mtbridge.matrix import Matrix
 from mtbridge.sources import program_text
 
 POOLED_BYTES = 1 << 28
 """Results up to this size get a kept buffer; above, the time to allocate one does not matter."""
+
+MOST_SENT = 16
+"""Arrays that are waited for at a time; `receive` mostly comes long before."""
 
 # what is done with warnings is the process's, so one thread builds at a time
 BUILDING = threading.Lock()
@@ -102,6 +108,12 @@ def failures_named(what: str) -> Iterator[None]:
         raise DeviceError(f"{what} failed: {first}; try --engine numpy.") from error
 
 
+def built(context: cl.Context, text: str, *, cache: str | None = None) -> cl.Program:
+    """Build a program; `cache` is the folder where it is kept, by default pyopencl's own."""
+    program: cl.Program = cl.Program(context, text).build(cache_dir=cache)
+    return program
+
+
 @dataclass(slots=True)
 class Kernel:
     """A kernel of a program; once `typed`, pyopencl knows the types of its arguments and tries no others."""
@@ -115,7 +127,8 @@ class Device:
     """One device with a context and an in-order queue of its own.
 
     Buffers are kept by slot name and grow only, tables and kernels by what they were made from: a repeated
-    call allocates nothing and builds nothing.
+    call allocates nothing and builds nothing. Large arrays go to a device with memory of its own, and come
+    from it, through its staging; what `pinned` returned goes straight.
     One thread at a time.
     """
 
@@ -145,6 +158,9 @@ class Device:
         self._kernels: dict[tuple[Any, ...], Kernel] = {}
         self._slots: dict[str, Any] = {}
         self._tables: dict[tuple[Any, ...], tuple[Any, int]] = {}
+        self._sent: list[cl.Event] = []
+        self._waiting: Waiting | None = None
+        self.staging = None if self.host_memory else staging_of(self._context, found.handle)
 
     @property
     def queue(self) -> cl.CommandQueue:
@@ -161,14 +177,15 @@ class Device:
                 # a compiler's remarks about its own options are not the caller's concern
                 warnings.simplefilter("ignore", cl.CompilerWarning)
                 text = program_text(files, defines)
+                build = opencl_ptx.build if defines.get(opencl_ptx.ROUTE) else built
                 try:
-                    program = cl.Program(self._context, text).build()
-                except cl.Error:
+                    program = build(self._context, text)
+                except (cl.Error, DeviceError):
                     raise
                 except (RuntimeError, OSError):
                     # pyopencl's cache on disk: the lock of a process that was killed, or a full disk
                     with tempfile.TemporaryDirectory() as passing:
-                        program = cl.Program(self._context, text).build(cache_dir=passing)
+                        program = build(self._context, text, cache=passing)
                 kept = self._kernels[key] = Kernel(name, cl.Kernel(program, name))
         return kept
 
@@ -177,6 +194,8 @@ class Device:
         kept = self._slots.get(slot)
         if kept is None or kept.size < size:
             if kept is not None:
+                # they may be given what is released here
+                self._enqueue_waiting()
                 self._queue.finish()
                 kept.release()
                 del self._slots[slot]
@@ -196,13 +215,13 @@ class Device:
             if len(self._tables) > 64:
                 self._tables.clear()
             array = make()
-            flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
+            flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
             with failures_named(f"a table on {self.name}"):
                 self._tables[key] = cl.Buffer(self._context, flags, hostbuf=array), len(array)
         return self._tables[key]
 
     def send(self, slot: str, array: NDArray[Any]) -> Any:
-        """Return a buffer with the bytes of `array`, which is contiguous and stays alive until `receive`.
+        """Return a buffer with the bytes of `array`, which is contiguous, and stays as it is until `receive`.
 
         A CPU device reads the array where it lies, if it starts on a boundary that suits its runtime. Kernels
         read what is sent element by element, so for PoCL that of an element is enough. Others are copied.
@@ -215,7 +234,14 @@ class Device:
         target = self.buffer(slot, array.nbytes)
         if array.size:
             with failures_named(f"copying to {self.name}"):
-                cl.enqueue_copy(self._queue, target, array, is_blocking=False)
+                if self.staging is not None and self.staging.send(self._queue, target, array):
+                    return target
+                # an event that is let go waits, and keeps every thread of Python waiting with it
+                self._sent.append(cl.enqueue_copy(self._queue, target, array, is_blocking=False))
+                # it begins to travel while the host prepares what follows
+                self._queue.flush()
+                if len(self._sent) > MOST_SENT:
+                    self._sent.pop(0).wait()
         return target
 
     def result(self, slot: str, shape: tuple[int, int], dtype: np.dtype[Any]) -> tuple[Any, Matrix]:
@@ -245,8 +271,9 @@ class Device:
                 )
                 view.base.release(self._queue)
                 self._queue.finish()
+                self._settle()
             elif array.size:
-                cl.enqueue_copy(self._queue, array, source)
+                self._read(source, array, 0)
         return array
 
     def allocate(self, size: int) -> Any:
@@ -267,7 +294,8 @@ class Device:
         """Copy the C-ordered `array` to the start of `buffer`; it is free again on return."""
         if array.size:
             with failures_named(f"copying to {self.name}"):
-                cl.enqueue_copy(self._queue, buffer, array)
+                if self.staging is None or not self.staging.send(self._queue, buffer, array):
+                    cl.enqueue_copy(self._queue, buffer, array)
 
     def pinned(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
         """Return an uninitialised array that is copied to and from the device without a copy on the way.
@@ -278,26 +306,32 @@ class Device:
         size = math.prod(shape) * dtype.itemsize
         if self.host_memory or not size:
             return aligned_empty(shape, dtype)
-        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR
         with failures_named(f"{size} bytes of pinned memory for {self.name}"):
-            buffer = cl.Buffer(self._context, flags, size)
-            access: Any = cl.map_flags.READ | cl.map_flags.WRITE
-            # the array keeps the map, the map keeps the buffer, and unmaps it when it goes
-            array: NDArray[Any]
-            array, _ = cl.enqueue_map_buffer(self._queue, buffer, access, 0, shape, dtype)
-        return array
+            return pinned_array(self._context, self._queue, shape, dtype)
 
     def downloaded(self, buffer: Any, array: NDArray[Any], *, offset: int = 0) -> NDArray[Any]:
         """Return `array`, which is C-ordered, with what `buffer` holds from byte `offset` on."""
         if array.size:
             with failures_named(f"reading from {self.name}"):
-                cl.enqueue_copy(self._queue, array, buffer, src_offset=offset)
+                self._read(buffer, array, offset)
         return array
+
+    def _read(self, buffer: Any, array: NDArray[Any], offset: int) -> None:
+        if self.staging is None or not self.staging.receive(self._queue, buffer, array, offset=offset):
+            cl.enqueue_copy(self._queue, array, buffer, src_offset=offset)
+        self._settle()
+
+    def _settle(self) -> None:
+        """Let go of what was sent, once the queue is past it."""
+        sent, self._sent = self._sent, []
+        for event in sent:
+            event.wait()
 
     def finish(self) -> None:
         """Wait until everything queued is done."""
         with failures_named(f"work on {self.name}"):
             self._queue.finish()
+            self._settle()
 
     def run(
         self,
@@ -313,14 +347,43 @@ class Device:
                 scalars = [value if isinstance(value, np.generic) else None for value in arguments]
                 kernel.handle.set_arg_types([getattr(value, "dtype", None) for value in scalars])
                 kernel.typed = True
-            kernel.handle.set_args(*arguments)
             sizes = tuple(g * n for g, n in zip(groups, local, strict=True))
-            return cl.enqueue_nd_range_kernel(self._queue, kernel.handle, sizes, local, offset)
+            if self._waiting is not None:
+                self._waiting.add(kernel, arguments, sizes, local, offset)
+                return None
+            kernel.handle.set_args(*arguments)
+            return self._enqueue(kernel, sizes, local, offset)
+
+    def _enqueue(
+        self, kernel: Kernel, sizes: tuple[int, ...], local: tuple[int, ...], offset: tuple[int, ...] | None
+    ) -> Any:
+        return cl.enqueue_nd_range_kernel(self._queue, kernel.handle, sizes, local, offset)
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Queue the launches of the block at its end, one right after the other; they return no events.
+
+        A GPU has done a short one before the host, which prepares what follows, queues the next.
+        """
+        self._waiting = Waiting()
+        try:
+            yield
+            self._enqueue_waiting()
+        finally:
+            self._waiting = None
+
+    def _enqueue_waiting(self) -> None:
+        if self._waiting:
+            with failures_named(f"work on {self.name}"):
+                self._waiting.queue(self._enqueue)
 
     def release_kept(self) -> None:
         """Give back the memory that is kept for repeated calls, once the device is done with it."""
         with suppress(cl.Error):
             self._queue.finish()
+            self._settle()
+        if self.staging is not None:
+            self.staging.release()
         for kept in (*self._slots.values(), *(table for table, _ in self._tables.values())):
             kept.release()
         self._slots.clear()
@@ -332,3 +395,5 @@ class Device:
         self.release_kept()
         self._kernels.clear()
         self._pool.stop_holding()
+        if self.staging is not None:
+            self.staging.close()

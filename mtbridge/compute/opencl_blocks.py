@@ -65,43 +65,54 @@ class BlockedProducts(Engine):
         parts = (self._gram(X[at : at + WIDE_SUM], wide=False) for at in range(0, len(X), WIDE_SUM))
         return sum(parts, np.zeros((columns, columns)))
 
-    def _gram_in_blocks(self, X: Matrix, total: np.dtype[Any]) -> Matrix:
-        form = self._form(X)
+    def _gram_in_blocks(
+        self, X: Matrix, total: np.dtype[Any], out: Matrix | None = None, form: Form | None = None
+    ) -> Matrix:
+        """X'X, summed in `total`; in `form`, or in that of matrices such as `X`."""
+        form = form or self._form(X)
         rows, columns = X.shape
         step, inner, _ = self._block(form, (columns, rows, columns), X.itemsize, total.itemsize, square=True)
         if step >= columns and inner >= rows:
             try:
-                return self._gram_block(form, X, total)
+                return self._gram_block(form, X, total, out)
             except MemoryError:
                 if not self._shrink(form, (columns, rows, columns), X.itemsize, total.itemsize):
                     raise
-            return self._gram_in_blocks(X, total)
-        C = np.zeros((columns, columns), total)
+            return self._gram_in_blocks(X, total, out, form)
+        C = zeros((columns, columns), total, out)
         for left in spans(columns, step):
             for at in spans(rows, inner):
-                C[left, left] += self._gram_in_blocks(X[at, left], total)
+                C[left, left] += self._gram_in_blocks(X[at, left], total, form=form)
             for right in spans(columns, step):
                 if right.start > left.start:
-                    C[left, right] = self._product_in_blocks(X[:, left].T, X[:, right], total)
+                    C[left, right] = self._product_in_blocks(X[:, left].T, X[:, right], total, form=form)
                     C[right, left] = C[left, right].T
         return C
 
-    def _product_in_blocks(self, A: Matrix, B: Matrix, total: np.dtype[Any]) -> Matrix:
-        form = self._form(A)
+    def _product_in_blocks(
+        self,
+        A: Matrix,
+        B: Matrix,
+        total: np.dtype[Any],
+        out: Matrix | None = None,
+        form: Form | None = None,
+    ) -> Matrix:
+        """A B, as `_gram_in_blocks`."""
+        form = form or self._form(A)
         whole = (*A.shape, B.shape[1])
         down, deep, across = self._block(form, whole, A.itemsize, total.itemsize)
         if down >= whole[0] and deep >= whole[1] and across >= whole[2]:
             try:
-                return self._product_block(form, A, B, total)
+                return self._product_block(form, A, B, total, out)
             except MemoryError:
                 if not self._shrink(form, whole, A.itemsize, total.itemsize):
                     raise
-            return self._product_in_blocks(A, B, total)
-        C = np.zeros((whole[0], whole[2]), total)
+            return self._product_in_blocks(A, B, total, out, form)
+        C = zeros((whole[0], whole[2]), total, out)
         for rows in spans(whole[0], down):
             for columns in spans(whole[2], across):
                 for at in spans(whole[1], deep):
-                    C[rows, columns] += self._product_in_blocks(A[rows, at], B[at, columns], total)
+                    C[rows, columns] += self._product_in_blocks(A[rows, at], B[at, columns], total, form=form)
         return C
 
     def _block(
@@ -132,27 +143,35 @@ class BlockedProducts(Engine):
         self._limit = limit
         return True
 
-    def _product_block(self, form: Form, A: Matrix, B: Matrix, total: np.dtype[Any]) -> Matrix:
+    def _product_block(
+        self, form: Form, A: Matrix, B: Matrix, total: np.dtype[Any], out: Matrix | None
+    ) -> Matrix:
         (rows, inner), columns = A.shape, B.shape[1]
         if not rows or not columns or not inner:
-            return np.zeros((rows, columns), total)
-        target, out = self._device.result("product", (rows, columns), total)
+            return zeros((rows, columns), total, out)
+        target, out = self._room((rows, columns), total, out)
         # copies, where they are some, must live until the device has read them
         left, right = contiguous(A), contiguous(B)
         with self._settled():
             self._launches.product(form, left, right, total, target, self._limit)
             return self._device.receive(target, out)
 
-    def _gram_block(self, form: Form, X: Matrix, total: np.dtype[Any]) -> Matrix:
+    def _gram_block(self, form: Form, X: Matrix, total: np.dtype[Any], out: Matrix | None) -> Matrix:
         rows, columns = X.shape
         if not rows or not columns:
-            return np.zeros((columns, columns), total)
-        target, out = self._device.result("product", (columns, columns), total)
+            return zeros((columns, columns), total, out)
+        target, out = self._room((columns, columns), total, out)
         # a copy, where it is one, must live until the device has read it
         held = contiguous(X)
         with self._settled():
             self._launches.gram(form, held, total, target, self._limit)
             return self._device.receive(target, out)
+
+    def _room(self, shape: tuple[int, int], total: np.dtype[Any], out: Matrix | None) -> tuple[Any, Matrix]:
+        """A buffer for a result, and the array that `receive` fills from it: `out`, or a new one."""
+        if out is None:
+            return self._device.result("product", shape, total)
+        return self._device.over("product", out), out
 
     @contextmanager
     def _settled(self) -> Iterator[None]:
@@ -163,3 +182,11 @@ class BlockedProducts(Engine):
             with suppress(DeviceError, MemoryError):
                 self._device.finish()
             raise
+
+
+def zeros(shape: tuple[int, int], dtype: np.dtype[Any], out: Matrix | None) -> Matrix:
+    """Return a matrix of zeros: `out`, or a new one."""
+    if out is None:
+        return np.zeros(shape, dtype)
+    out[...] = 0
+    return out

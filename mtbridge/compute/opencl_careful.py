@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from mtbridge.compute.aligned import aligned_empty
 from mtbridge.compute.blocks import padded, spans
 from mtbridge.compute.careful import Indices, careful_pairs
+from mtbridge.compute.device_matrix import DeviceMatrix
 from mtbridge.compute.forms import SQUARE
+from mtbridge.compute.launches import Operand
 from mtbridge.compute.moments import Vector
 from mtbridge.compute.opencl_moments import SUM, Uncentred
 from mtbridge.compute.pair_moments import PairMoments, Side
 from mtbridge.compute.pair_sums import LARGEST, SMALLEST
-from mtbridge.matrix import Matrix
 
 if TYPE_CHECKING:
     from mtbridge.compute.opencl import Device
@@ -37,14 +38,14 @@ class CarefulDevice:
 
     Attributes
     ----------
-    raw, data : the matrix on the device, and the array that it came from
+    raw, data : the matrix on the device, and the array that it came from, or itself
     exponent : of each column
     limit : bytes of the largest buffer
     """
 
     device: Device
     raw: Uncentred
-    data: Matrix
+    data: Operand
     exponent: NDArray[np.int64]
     limit: int
 
@@ -54,8 +55,9 @@ class CarefulDevice:
         lanes = SQUARE if self.raw.form.squares else LANES
         width = padded(columns, lanes)
         largest = max(rows * width, TILES * FIELDS * lanes) * SUM.itemsize
-        if len(lefts) < FEWEST or largest > self.limit:
-            return careful_pairs(self.data, self.data, (lefts, rights))
+        resident = isinstance(self.data, DeviceMatrix)
+        if (len(lefts) < FEWEST and not resident) or largest > self.limit:
+            return self._by_host(lefts, rights)
         keys, at = np.unique(lefts * width + rights // lanes, return_inverse=True)
         tiles = np.column_stack([keys // width, keys % width]).astype(np.int32)
         numbers = np.empty((len(lefts), FIELDS))
@@ -68,7 +70,7 @@ class CarefulDevice:
         """Yield the first tile of each launch and what the kernel found, (tiles, fields, lanes)."""
         rows, columns = self.raw.shape
         # packed as they are, but as float64 and in panels of this kernel's width
-        form = replace(self.raw.form, right=lanes, inner=1, skewed=False)
+        form = replace(self.raw.form, right=lanes, inner=1, skewed=False, halves="")
         raw = replace(self.raw, dtype=SUM, form=form, missing=False)
         none = np.zeros(columns)
         plain = raw.centred(self.device, none, none.astype(np.int64), [slice(0, rows)])
@@ -105,6 +107,15 @@ class CarefulDevice:
         trusted = (squares == 0) | ((squares > SMALLEST) & (squares < LARGEST))
         beyond = np.flatnonzero(~trusted.all(axis=0))
         if len(beyond):
-            again = careful_pairs(self.data, self.data, (lefts[beyond], rights[beyond]))
+            again = self._by_host(lefts[beyond], rights[beyond])
             found = found.replaced((beyond,), again, mirror=False)
         return found
+
+    def _by_host(self, lefts: Indices, rights: Indices) -> PairMoments:
+        data = self.data
+        if isinstance(data, DeviceMatrix):
+            straight = data.steps[1] == 1
+            held = aligned_empty(data.shape if straight else data.shape[::-1], data.dtype)
+            self.device.downloaded(data.buffer, held)
+            data = held if straight else held.T
+        return careful_pairs(data, data, (lefts, rights))

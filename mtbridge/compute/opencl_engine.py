@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mtbridge.compute import devices
+from mtbridge.compute import devices, tensor_cores
 from mtbridge.compute.aligned import aligned_empty
 from mtbridge.compute.blocks import block_sizes
 from mtbridge.compute.device_matrix import DeviceMatrix
@@ -17,10 +17,10 @@ from mtbridge.compute.engine import check_out
 from mtbridge.compute.forms import Form, packed_form, tiled_form
 from mtbridge.compute.launches import Launches, Operand, contiguous, element_steps, macros
 from mtbridge.compute.nvidia import FIRST_CAPABILITY, tensor_core_form, trusted
+from mtbridge.compute.opencl_int8 import OpenCLDigits
 from mtbridge.compute.opencl_moments import ELEMENTS, SUM
-from mtbridge.compute.opencl_statistics import OpenCLStatistics
 from mtbridge.compute.parameters import Limits
-from mtbridge.compute.split_mma import CAPABILITIES, split_form
+from mtbridge.compute.precision import form_of_precision
 from mtbridge.compute.strips import strip_macros
 from mtbridge.compute.tuned import AGAIN, Target, store, tuned_for
 from mtbridge.errors import DeviceError, InputError
@@ -31,7 +31,11 @@ if TYPE_CHECKING:
 
 
 def open_opencl(
-    wanted: str | None = None, *, largest_buffer: int | None = None, tiled: int = 0
+    wanted: str | None = None,
+    *,
+    largest_buffer: int | None = None,
+    tiled: int = 0,
+    precision: str = "full",
 ) -> OpenCLEngine:
     """Open the engine on the device that is meant (see `devices.choose`).
 
@@ -39,11 +43,12 @@ def open_opencl(
     ----------
     largest_buffer : bytes that one buffer may have; by default what the device allows
     tiled : take the GPU kernels, for groups of up to so many items, on a CPU device too
+    precision : of products of float32, "full", "split" or "single" (see `open_engine`)
 
     Raises
     ------
     DeviceError
-        If there is no such device, or it does not work.
+        If there is no such device, it does not work, or has no kernels for `precision`.
     """
     for _ in range(2):
         verdict = devices.choose(wanted)
@@ -60,13 +65,15 @@ def open_opencl(
                 tiled=tiled,
             )
             engine.take_tuned()
+            if precision != "full":
+                engine.use_precision(precision)
             return engine
         # a driver was exchanged since the verdict: look again, once
         devices.survey(fresh=True)
     raise DeviceError(f"the OpenCL device {verdict.name} is listed at one time and gone at another.")
 
 
-class OpenCLEngine(OpenCLStatistics):
+class OpenCLEngine(OpenCLDigits):
     """Products by the kernels in kernels/multiply and kernels/gram.
 
     `tiled` takes the GPU kernels, for groups of up to so many items, on a CPU device too: slow, but it can be
@@ -102,7 +109,9 @@ class OpenCLEngine(OpenCLStatistics):
         self._untried = {"float64"} if fitting else set()
         # the form of centred float32 columns where they have one of their own, and whether it is to be tried
         self.centred_form: Form | None = None
-        self._split_untried = fitting and device.capability in CAPABILITIES
+        self._split_untried = fitting and bool(tensor_cores.families(device.capability))
+        # the form of ordinary float32 products where it was asked for
+        self.product_form: Form | None = None
 
     @property
     def kernels_device(self) -> Device:
@@ -173,6 +182,8 @@ class OpenCLEngine(OpenCLStatistics):
 
     def upload(self, X: Matrix) -> DeviceMatrix:
         """Return a copy of `X` on the device, for `multiply`, `gram` and `download` of this engine."""
+        if X.ndim > 2:
+            return self._uploaded_batch(X)
         held = contiguous(X)
         flat = held if held.flags.c_contiguous else held.T
         buffer = self._device.uploaded(flat)
@@ -181,7 +192,9 @@ class OpenCLEngine(OpenCLStatistics):
     def download(self, X: DeviceMatrix, out: Matrix | None = None) -> Matrix:
         """Return an uploaded or computed matrix as an array: a new one, or `out`, which may be pinned."""
         if out is not None:
-            check_out(X, out)
+            check_out(X.shape, X.dtype, out)
+        if X.ndim > 2:
+            return super().download(self._downloaded_batch(X), out)
         straight = X.steps[1] == 1
         if out is not None and straight:
             return self._device.downloaded(X.buffer, out)
@@ -206,7 +219,15 @@ class OpenCLEngine(OpenCLStatistics):
             raise DeviceError(
                 f"{self.device} has no float64; use --dtype float32, or --engine numpy for float64."
             )
-        return self.form_in_use(X.dtype.name)
+        return self.form_of_products(X.dtype, X.dtype)
+
+    def form_of_products(self, dtype: np.dtype[Any], total: np.dtype[Any]) -> Form:
+        """Return the form of products of `dtype` summed in `total`: of centred columns if the two differ."""
+        if total != dtype:
+            return self._form_of_centred(dtype.name)
+        if dtype == np.float32 and self.product_form is not None:
+            return self.product_form
+        return self.form_in_use(dtype.name)
 
     def _try_tensor_cores(self, dtype: str) -> None:
         """Take the kernels for tensor cores where they are right and can be built; else nothing changes."""
@@ -218,26 +239,24 @@ class OpenCLEngine(OpenCLStatistics):
             except (DeviceError, MemoryError) as error:
                 fault = str(error)
         if fault:
-            self._leave_out(dtype, fault)
+            self._leave_out(f"tensor cores of {self.device}", dtype, fault, "the portable kernels")
+        if fault := self._try_digits(self._key):
+            self._leave_out(f"int8_mma kernels of {self.device}", dtype, fault, "others")
 
     def _form_of_centred(self, dtype: str) -> Form:
         """The form of products of centred columns: in halves on tensor cores where those are right."""
         if dtype == "float32" and self._split_untried:
             self._split_untried = False
-            good, fault = trusted(self._key, self._device.capability, family="split_mma")
-            if good:
-                try:
-                    self.use_halves(self._device.capability)
-                except (DeviceError, MemoryError) as error:
-                    fault = str(error)
-            if fault:
-                self._leave_out(dtype, fault)
+            self.centred_form, faults = tensor_cores.centred_form(self._device, self._key)
+            for family, fault in faults.items():
+                instead = f"the {self.centred_form.file if self.centred_form else 'portable'} kernels"
+                self._leave_out(f"{family} kernels of {self.device}", "centred float32", fault, instead)
         if dtype == "float32" and self.centred_form is not None:
             return self.centred_form
         return self.form_in_use(dtype)
 
-    def use_halves(self, capability: int | None) -> None:
-        """Take centred float32 columns in halves from now on (split_mma.py), or with None as all others.
+    def use_halves(self, capability: int | None, family: str = "split_mma") -> None:
+        """Take centred float32 columns in halves from now on (tensor_cores.py), or with None as all others.
 
         `capability` is that of the device, or 0 for the same in plain OpenCL C, which is there for tests.
 
@@ -249,15 +268,28 @@ class OpenCLEngine(OpenCLStatistics):
         self._split_untried = False
         self.centred_form = None
         if capability is not None:
-            form = split_form(capability)
-            defines = macros(form, np.dtype(np.float32), SUM)
-            self._device.kernel("gram", (*form.headers, f"gram/{form.file}.cl"), defines)
+            form = tensor_cores.form_of(family, capability)
+            tensor_cores.build(self._device, form, SUM)
             self.centred_form = form
 
-    def _leave_out(self, dtype: str, fault: str) -> None:
+    def use_precision(self, precision: str, form: Form | None = None) -> None:
+        """Take products of float32 in "split" or "single" precision from now on (precision.py).
+
+        Raises
+        ------
+        DeviceError
+            If the device has no kernels for it, or none that are right; `form` is taken unasked, for tests.
+        """
+        chosen = form or form_of_precision(self._device, self._key, precision)
+        self.product_form = chosen
+        if precision == "single":
+            self.centred_form, self._split_untried = chosen, False
+        self.device = f"{self._device.name} ({precision} float32)"
+
+    def _leave_out(self, what: str, products: str, fault: str, instead: str) -> None:
         print(
-            f"mtbridge: the tensor cores of {self.device} are left out of {dtype} products: {fault}; "
-            "the portable kernels are used, and `mtbridge devices --fresh` tries again.",
+            f"mtbridge: the {what} are left out of {products} products: {fault}; {instead} are used, and "
+            "`mtbridge devices --fresh` tries again.",
             file=sys.stderr,
         )
 
@@ -299,6 +331,16 @@ class OpenCLEngine(OpenCLStatistics):
         if total != X.dtype and not self._device.fp64:
             return self._gram_without_fp64(X)
         return self._gram_in_blocks(X, total)
+
+    def _product_into(self, A: Operand, B: Operand, out: Matrix) -> Matrix:
+        if A.ndim > 2 or isinstance(A, DeviceMatrix) or isinstance(B, DeviceMatrix):
+            return super()._product_into(A, B, out)  # type: ignore[arg-type]
+        return self._product_in_blocks(A, B, A.dtype, out)
+
+    def _gram_into(self, X: Operand, out: Matrix) -> Matrix:
+        if X.ndim > 2 or isinstance(X, DeviceMatrix):
+            return super()._gram_into(X, out)  # type: ignore[arg-type]
+        return self._gram_in_blocks(X, X.dtype, out)
 
     def _check_owner(self, X: DeviceMatrix) -> None:
         if X.device is not self._device:

@@ -1,6 +1,8 @@
-"""Moments on an OpenCL device: columns are measured, centred and packed where they lie, without the host.
+"""Moments on an OpenCL device: columns are measured, centred and packed where they lie.
 
-For ordinary columns only: what is extreme (NaN, inf, vast, tiny) is left to `centre`, on the host.
+A GPU chooses the origins itself (kernels/centring.clh), so that nothing waits for the host on the way. A
+processor's memory is the host's, which chooses there. For ordinary columns only: what is extreme (vast, tiny,
+on a processor NaN and inf too) is left to `centre`, on the host.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtbridge.compute.blocks import padded
-from mtbridge.compute.forms import SQUARE, Form, skew
+from mtbridge.compute.centre import ordinary_centre
+from mtbridge.compute.forms import HALVES, SQUARE, Form, planes, skew, upper_triangle
 from mtbridge.compute.moments import Vector
 from mtbridge.matrix import Matrix
 
@@ -27,9 +30,18 @@ ELEMENTS = 1 << 16
 
 CHUNK_ROWS = 128
 MOST_CHUNKS = 64
-"""Chunks of rows are measured and packed one by one: enough to share the work, few for the host to add."""
+"""Chunks of rows are measured and packed one by one: enough to share the work, few to add up."""
+
+UNIT_GROUPS = 16
+"""Groups for each unit of a GPU that chunks aim at. There is no use in more, and all add up the chunks."""
 
 CHUNK_COLUMNS = 32
+
+SPAN_BYTES = 256
+"""Of a column, as it is read by a GPU at a time."""
+
+COVARIANCE_SIDE = SQUARE
+"""Side of the blocks in which a covariance matrix is made of sums."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,6 +57,7 @@ class Uncentred:
     dtype : in which products are taken
     form : of the products
     missing : NaN is a missing value: no sum takes it, and it is packed as 0
+    slot : for the names of its buffers, where two matrices are packed side by side
     """
 
     source: Any
@@ -54,6 +67,7 @@ class Uncentred:
     dtype: np.dtype[Any]
     form: Form
     missing: bool = False
+    slot: str = "right"
 
     @property
     def width(self) -> int:
@@ -67,28 +81,67 @@ class Uncentred:
         measures = 3 * -(-rows // chunk_rows(rows)) * self.width * SUM.itemsize
         return max(rows * columns * self.source_dtype.itemsize, measures)
 
-    def measured(self, device: Device) -> tuple[Vector, Vector, Vector]:
-        """Return the sum, the smallest and the largest of each column, once the device has found them."""
+    @property
+    def squares(self) -> dict[str, int]:
+        """The macros of the squares in which a GPU reads the matrix; a power of two of rows shares one."""
+        return {"SQUARE": SQUARE, "DOWN": 1 << (self.form.squares.bit_length() - 1)}
+
+    def chunk_rows(self, rows: int, device: Device) -> int:
+        """Return the rows of a chunk of the matrix, or of a slab of so many `rows`."""
+        if not self.form.squares:
+            return chunk_rows(rows)
+        return chunk_rows(rows, -(-UNIT_GROUPS * device.units * SQUARE // self.width))
+
+    def measures(self, device: Device) -> Measures:
+        """Return a place for what `measure` finds."""
+        chunk = self.chunk_rows(self.shape[0], device)
+        chunks = -(-self.shape[0] // chunk)
+        return Measures(*device.result("columns", (3 * chunks, self.shape[1]), SUM), chunk, chunks)
+
+    def measure(self, device: Device, measures: Measures) -> None:
+        """Queue the kernel that measures the columns."""
         rows, columns = self.shape
-        chunk = chunk_rows(rows)
-        chunks = -(-rows // chunk)
-        target, parts = device.result("columns", (3 * chunks, columns), SUM)
         defines = {"SOURCE_BITS": 8 * self.source_dtype.itemsize, "SUM_BITS": 8 * SUM.itemsize}
         if self.missing:
             defines["MISSING"] = 1
         if self.form.squares:
-            file, local, across = "moments/columns_squares.cl", (SQUARE, self.form.squares), SQUARE
-            defines |= {"SQUARE": SQUARE, "DOWN": self.form.squares}
+            file, across = "moments/columns_squares.cl", SQUARE
+            defines |= self.squares
+            local = (SQUARE, defines["DOWN"])
         else:
             file, local, across = "moments/columns.cl", (1, 1), CHUNK_COLUMNS
             defines["COLUMNS"] = CHUNK_COLUMNS
         kernel = device.kernel("columns", (file,), defines)
-        sizes = (np.int32(columns), np.int32(rows), np.int32(chunk))
+        sizes = (np.int32(columns), np.int32(rows), np.int32(measures.chunk))
         steps = (np.int64(self.steps[0]), np.int64(self.steps[1]))
-        device.run(kernel, (-(-columns // across), chunks), local, self.source, target, *sizes, *steps)
-        found = device.receive(target, parts).reshape(chunks, 3, columns)
+        groups = (-(-columns // across), measures.chunks)
+        device.run(kernel, groups, local, self.source, measures.buffer, *sizes, *steps)
+
+    def measured(self, device: Device) -> tuple[Vector, Vector, Vector]:
+        """Return the sum, the smallest and the largest of each column, once the device has found them."""
+        measures = self.measures(device)
+        self.measure(device, measures)
+        found = device.receive(measures.buffer, measures.parts).reshape(measures.chunks, 3, -1)
         with np.errstate(invalid="ignore", over="ignore"):
             return found[:, 0].sum(axis=0), found[:, 1].min(axis=0), found[:, 2].max(axis=0)
+
+    def centring(self, device: Device, slabs: Iterable[slice], *, finite: bool = False) -> Centring | None:
+        """Return the matrix as one that is centred in these slabs of rows, by the device where it is a GPU.
+
+        With `finite`, and on a processor, the host chooses origins and exponents, and the answer is None
+        where a column is not ordinary or holds NaN or inf.
+        """
+        if self.form.squares and not finite:
+            return self.self_centred(device, slabs)
+        total, low, high = self.measured(device)
+        chosen = ordinary_centre(total, low, high, rows=self.shape[0], dtype=self.dtype)
+        # a device that takes subnormal numbers for 0 sees a constant where there may be none
+        doubtful = not device.subnormals and ((low == 0) & (high == 0)).any()
+        return None if chosen is None or doubtful else self.centred(device, *chosen, slabs)
+
+    def self_centred(self, device: Device, slabs: Iterable[slice]) -> Centring:
+        """Return the matrix as one that a GPU centres as it finds best while it packs these slabs of rows."""
+        return self._centring(device, slabs, None, self.measures(device))
 
     def centred(
         self, device: Device, origin: Vector, exponent: NDArray[np.int64], slabs: Iterable[slice]
@@ -98,34 +151,69 @@ class Uncentred:
         table = np.zeros((2, self.width))
         table[0, : len(origin)] = origin
         table[1, : len(origin)] = np.ldexp(1.0, -exponent.astype(np.int32))
-        chunks: dict[int, int] = {}
-        total = 0
-        for slab in slabs:
-            rows = slab.stop - slab.start
-            chunks[slab.start] = total
-            total += -(-padded(rows, self.form.inner) // chunk_rows(rows))
-        target, residue = device.result("residue", (total, self.width), SUM)
-        return Centring(self, table, device.send("centre", table), target, residue, chunks)
+        return self._centring(device, slabs, table, device.send(f"{self.slot} centre", table))
+
+    def given(self, device: Device, centre: Any, slabs: Iterable[slice]) -> Centring:
+        """Return the matrix as one that is centred by the origins and scales in the buffer `centre`.
+
+        They, and the sums of what is packed, stay on the device.
+        """
+        chunk, chunks = self._chunks(device, slabs)
+        target = device.buffer(f"{self.slot} residue", (chunks + 2) * self.width * SUM.itemsize)
+        return Centring(self, np.empty((2, 0)), centre, target, np.empty((0, 0)), chunk)
+
+    def _chunks(self, device: Device, slabs: Iterable[slice]) -> tuple[int, int]:
+        """Rows of a chunk of a slab, and the most chunks of one."""
+        deepest = max(slab.stop - slab.start for slab in slabs)
+        chunk = self.chunk_rows(deepest, device)
+        return chunk, -(-padded(deepest, self.form.inner) // chunk)
+
+    def _centring(
+        self, device: Device, slabs: Iterable[slice], table: Matrix | None, centre: Any
+    ) -> Centring:
+        chunk, chunks = self._chunks(device, slabs)
+        target, found = device.result(f"{self.slot} residue", (chunks + 2, self.width), SUM)
+        return Centring(self, table, centre, target, found, chunk)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measures:
+    """What a device finds of columns, chunk by chunk of rows: sums, smallest and largest values.
+
+    Attributes
+    ----------
+    buffer, parts : buffer and array, (3 * chunks, columns)
+    chunk, chunks : rows of a chunk, and how many there are
+    """
+
+    buffer: Any
+    parts: Matrix
+    chunk: int
+    chunks: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Centring:
     """A matrix that is centred and scaled on its way into panels; it is packed in place of an array.
 
+    Slabs of rows are packed from the first to the last.
+
     Attributes
     ----------
-    table : float64 of shape (2, width), origins and scales; kept while the device reads it
-    centre : the buffer of the table
-    target, residue : buffer and array, (chunks, width), for the sums of what is packed
-    chunks : the first chunk of a slab, by its first row
+    table : float64 of shape (2, width), origins and scales, kept while the device reads it; None where the
+        device chooses them, of columns that it measures before it packs the first slab
+    centre : the buffer of the table, or what is measured
+    target, found : buffer and array, (chunks + 2, width): sums over the chunks of a slab of what is packed,
+        those of all slabs added up; then origins, then scales
+    chunk : rows of a chunk of a slab
     """
 
     raw: Uncentred
-    table: Matrix
+    table: Matrix | None
     centre: Any
     target: Any
-    residue: Matrix
-    chunks: dict[int, int]
+    found: Matrix
+    chunk: int
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -144,8 +232,10 @@ class Centring:
         raw, form = self.raw, self.raw.form
         rows = slab.stop - slab.start
         depth = padded(rows, form.inner)
-        panels = device.buffer("right panels", raw.width * depth * self.itemsize)
-        chunk = chunk_rows(rows)
+        panels = device.buffer(f"{raw.slot} panels", raw.width * depth * self.itemsize)
+        more = slab.start > 0
+        if self.table is None and not more:
+            raw.measure(device, self.centre)
         defines = {
             "SOURCE_BITS": 8 * raw.source_dtype.itemsize,
             "REAL_BITS": 8 * self.itemsize,
@@ -154,29 +244,89 @@ class Centring:
         }
         if raw.missing:
             defines["MISSING"] = 1
+        headers: tuple[str, ...] = ()
         if form.squares:
-            file = "moments/pack_centred_split.cl" if form.halves else "moments/pack_centred_squares.cl"
-            local, across = (SQUARE, form.squares), SQUARE
-            defines |= {"SQUARE": SQUARE, "DOWN": form.squares, **skew(form)}
+            file = f"moments/pack_centred_{form.halves or 'squares'}.cl"
+            across, headers = SQUARE, ("centring.clh",)
+            # of as many bytes under way, float32 has twice the rows
+            defines |= {**raw.squares, **skew(form), "SPAN": SPAN_BYTES // raw.source_dtype.itemsize}
+            local = (SQUARE, defines["DOWN"])
+            if not device.subnormals:
+                defines["FLUSHES"] = 1
         else:
             file, local, across = "moments/pack_centred.cl", (1, 1), form.right
-        files = (form.headers[0], file) if form.halves else (file,)
+        if form.halves:
+            defines |= planes(form)
+            headers = (form.headers[0], HALVES, *headers)
+        files = (*headers, file)
         kernel = device.kernel("pack_centred", files, defines)
-        numbers = (raw.shape[1], rows, depth, chunk, self.chunks[slab.start])
-        sizes = tuple(np.int32(number) for number in numbers)
+        given = self.table is not None
+        centre = self.centre if given else self.centre.buffer
+        # a processor's kernel is always given origins and scales
+        measured = (0 if given else self.centre.chunks, raw.shape[0]) if form.squares else ()
+        sizes = tuple(np.int32(size) for size in (raw.shape[1], rows, depth, self.chunk, *measured, more))
         steps = (np.int64(raw.steps[0]), np.int64(raw.steps[1]))
-        groups = (raw.width // across, -(-depth // chunk))
-        buffers = (raw.source, panels, self.centre, self.target)
+        groups = (raw.width // across, -(-depth // self.chunk))
+        buffers = (raw.source, panels, centre, self.target)
         device.run(kernel, groups, local, *buffers, *sizes, *steps, offset=(0, slab.start))
         return panels, depth
+
+    def chosen(self, device: Device) -> tuple[Vector, NDArray[np.int64]] | None:
+        """Return origins and exponents, once all is packed; None where a column was not ordinary after all.
+
+        A column that holds NaN or inf has the origin NaN.
+        """
+        columns = self.shape[1]
+        origin, scale = device.receive(self.target, self.found)[-2:, :columns]
+        if np.isnan(scale).any():
+            return None
+        # a scale is 2 ** (e - 1), as frexp tells it
+        return origin.copy(), 1 - np.frexp(scale)[1].astype(np.int64)
+
+    def scales(self, device: Device) -> Vector:
+        """Return the scales alone; NaN for a column that was not ordinary after all.
+
+        Those that the device chose are waited for, until all is packed.
+        """
+        if self.table is not None:
+            return np.asarray(self.table[1, : self.shape[1]], SUM)
+        last = len(self.found) - 1
+        row = self.found[last]
+        return device.downloaded(self.target, row, offset=last * row.nbytes)[: self.shape[1]]
 
     def mean(self, device: Device) -> Vector:
         """Return the mean of each centred column, once the device has packed them all."""
         rows, columns = self.shape
-        sums: Vector = device.receive(self.target, self.residue).sum(axis=0)
+        sums: Vector = device.receive(self.target, self.found)[:-2].sum(axis=0)
         return sums[:columns] / rows
 
+    def covariance(
+        self,
+        device: Device,
+        sums: Any,
+        answer: Any,
+        dtype: np.dtype[Any],
+        ddof: int,
+        blocks: tuple[Any, int] | None = None,
+    ) -> None:
+        """Queue the covariance matrix, both triangles in `dtype`, from the upper one of the sums of products.
 
-def chunk_rows(rows: int) -> int:
-    """Rows of a chunk of a matrix, or of a slab of one: whole squares."""
-    return padded(-(-rows // MOST_CHUNKS), CHUNK_ROWS)
+        `sums` is their buffer, float64 of shape (columns, columns); `answer` may be that same buffer.
+        `blocks` of COVARIANCE_SIDE, a table and their number, are all that touch the upper triangle, or some
+        of them.
+        """
+        (rows, columns), side, down = self.shape, COVARIANCE_SIDE, self.raw.squares["DOWN"]
+        defines = {"REAL_BITS": 8 * dtype.itemsize, "SUM_BITS": 8 * SUM.itemsize, "SIDE": side, "DOWN": down}
+        kernel = device.kernel("covariance", ("moments/covariance.cl",), defines)
+        table, count = blocks or device.table(
+            (columns, (side, side)), lambda: upper_triangle(columns, (side, side))
+        )
+        sizes = (np.int32(columns), np.int32(self.raw.width), np.int32(len(self.found) - 2))
+        share = SUM.type(1 / (rows - ddof) if rows > ddof else np.nan)
+        buffers, group = (sums, answer, self.target), (side, down)
+        device.run(kernel, (count, 1), group, *buffers, *sizes, SUM.type(rows), share, table)
+
+
+def chunk_rows(rows: int, most: int = MOST_CHUNKS) -> int:
+    """Rows of a chunk of a matrix, or of a slab of one, in `most` chunks or fewer: whole squares."""
+    return padded(-(-rows // max(1, min(most, MOST_CHUNKS))), CHUNK_ROWS)

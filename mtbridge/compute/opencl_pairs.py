@@ -1,9 +1,10 @@
-"""Pairwise moments on an OpenCL device: one gram matrix, and sums over short lists of rows.
+"""Pairwise moments on a processor by OpenCL: one gram matrix, and sums over short lists of rows.
 
 Values are centred and packed where they lie, 0 where one is missing, so the kernel of the gram matrix gives
 the sums of z_i z_j over the rows that i and j have in common. What column i sums up to on the rows of j needs
 no product: it is the sum of all its own rows less that of the rows that j misses, or, where j misses more
 than half of them, the sum over the rows that j has. A column in which nothing is missing costs nothing more.
+A GPU does the same by kernels of its own (opencl_gap_pairs.py).
 """
 
 from __future__ import annotations
@@ -16,25 +17,26 @@ from numpy.typing import NDArray
 
 from mtbridge.compute.blocks import block_sizes, spans
 from mtbridge.compute.centre import ordinary_centre
-from mtbridge.compute.forms import Form, skew
-from mtbridge.compute.launches import Launches, contiguous
+from mtbridge.compute.device_matrix import DeviceMatrix
+from mtbridge.compute.forms import Form
+from mtbridge.compute.launches import Launches, Operand, contiguous
 from mtbridge.compute.moments import Vector
 from mtbridge.compute.opencl_careful import CarefulDevice
+from mtbridge.compute.opencl_gap_pairs import ordinary_gaps
 from mtbridge.compute.opencl_moments import SUM, Centring, Uncentred
+from mtbridge.compute.opencl_presence import BITS, COLUMNS, queue_presence
 from mtbridge.compute.pair_moments import PairMoments, Side
 from mtbridge.compute.pair_sums import SHARE, done_again
 from mtbridge.compute.row_lists import Lists
 from mtbridge.compute.slices import slab_depth
-from mtbridge.matrix import Matrix
 
 if TYPE_CHECKING:
     from mtbridge.compute.opencl import Device
 
-BITS = 32
-COLUMNS = 64
 ROWS = 16
 LISTS = 16
-GPU_GROUP = 64
+TILE = {"COLUMNS": COLUMNS, "ROWS": ROWS}
+"""The macros of the kernels that go through pairs of columns in tiles."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,47 +63,48 @@ class ListedCentring(Centring):
         if not lists:
             return panels, depth
         panel = self.raw.form.right
-        group = min(GPU_GROUP, panel) if self.raw.form.squares else 1
         defines = {
             "REAL_BITS": 8 * self.itemsize,
             "SUM_BITS": 8 * SUM.itemsize,
             "PANEL": panel,
-            "GROUP": group,
             "LISTS": LISTS,
-            **skew(self.raw.form),
         }
         kernel = device.kernel("listed_sums", ("pairwise/listed_sums.cl",), defines)
         edges = device.send("edges", self.edges[slab.start])
         numbers = (np.int32(number) for number in (lists, depth, slab.start, slab.start > 0))
         groups = (self.raw.width // panel, -(-lists // LISTS))
-        device.run(kernel, groups, (group, 1), panels, self.rows, edges, self.sums, *numbers)
+        device.run(kernel, groups, (1, 1), panels, self.rows, edges, self.sums, *numbers)
         return panels, depth
 
 
 def pair_moments(
-    device: Device, launches: Launches, form: Form, X: Matrix, dtype: np.dtype[Any], *, limit: int
+    device: Device, launches: Launches, form: Form, X: Operand, dtype: np.dtype[Any], *, limit: int
 ) -> PairMoments | None:
     """Return the pairwise moments of `X`, which has elements; NaN is missing.
 
     None where a column is not ordinary (it holds inf, or is vast, or tiny), or a buffer would have more than
     `limit` bytes. The device may still read arrays of this function if it raises; wait for it then.
     """
+    held = X if isinstance(X, DeviceMatrix) else contiguous(X)
+    if form.squares:
+        pairs = ordinary_gaps(device, launches, form, held, dtype, limit=limit)
+        return None if pairs is None else pairs.moments()
     rows, columns = X.shape
     whole = (columns, rows, columns)
     size = dtype.itemsize
     if block_sizes(form, whole, size=size, total=SUM.itemsize, limit=limit, square=True) != whole:
         return None
-    held = contiguous(X)
     source, steps = launches.source("right", held)
     raw = Uncentred(source, (rows, columns), steps, X.dtype, dtype, form, missing=True)
     if max(raw.largest_buffer, 2 * columns * raw.width * SUM.itemsize) > limit:
         return None
-    words, bits = _presence(device, raw)
+    words, bits = device.result("presence", (-(-rows // BITS), columns), np.dtype(np.uint32))
+    queue_presence(device, raw, words)
     total, low, high = raw.measured(device)
     device.receive(words, bits)
     # counted while the host makes lists
     counts = _common_rows(device, words, raw)
-    lists = Lists.of(bits, rows)
+    lists = Lists.of(bits, rows)  # type: ignore[arg-type]
     there = lists.counts > 0
     total, low, high = (np.where(there, found, 0.0) for found in (total, low, high))
     chosen = ordinary_centre(total, low, high, rows=np.maximum(lists.counts, 1), dtype=dtype)
@@ -119,33 +122,14 @@ def pair_moments(
     return done_again(found, doubtful, again.pairs, same=True)
 
 
-def _presence(device: Device, raw: Uncentred) -> tuple[Any, NDArray[np.uint32]]:
-    """Queue which values are there; return the buffer and the array of the bits, (words, columns)."""
-    rows, columns = raw.shape
-    words = -(-rows // BITS)
-    target, bits = device.result("presence", (words, columns), np.dtype(np.uint32))
-    group = GPU_GROUP if raw.form.squares else 1
-    defines = {"SOURCE_BITS": 8 * raw.source_dtype.itemsize, "COLUMNS": COLUMNS, "GROUP": group}
-    kernel = device.kernel("presence", ("pairwise/presence.cl",), defines)
-    sizes = (np.int32(columns), np.int32(rows), np.int64(raw.steps[0]), np.int64(raw.steps[1]))
-    device.run(kernel, (-(-columns // COLUMNS), words), (group, 1), raw.source, target, *sizes)
-    return target, bits  # type: ignore[return-value]
-
-
 def _common_rows(device: Device, words: Any, raw: Uncentred) -> Any:
     """Queue the rows that pairs have in common; return the buffer, int32 of (columns, columns)."""
     rows, columns = raw.shape
     target = device.buffer("common rows", columns * columns * np.dtype(np.int32).itemsize)
-    kernel = device.kernel("common_rows", ("pairwise/common_rows.cl",), _tile(raw.form))
-    group = GPU_GROUP if raw.form.squares else 1
+    kernel = device.kernel("common_rows", ("pairwise/common_rows.cl",), TILE)
     sizes = (np.int32(columns), np.int32(-(-rows // BITS)))
-    device.run(kernel, _tiles(columns), (group, 1), words, target, *sizes)
+    device.run(kernel, _tiles(columns), (1, 1), words, target, *sizes)
     return target
-
-
-def _tile(form: Form) -> dict[str, int]:
-    """The macros of the kernels that go through pairs of columns in tiles."""
-    return {"COLUMNS": COLUMNS, "GROUP": GPU_GROUP if form.squares else 1, "ROWS": ROWS}
 
 
 def _tiles(columns: int) -> tuple[int, int]:
@@ -160,8 +144,8 @@ def _listed(device: Device, centring: Centring, lists: Lists, slabs: list[slice]
         centring.table,
         centring.centre,
         centring.target,
-        centring.residue,
-        centring.chunks,
+        centring.found,
+        centring.chunk,
         lists=lists,
         sums=device.buffer("listed sums", 2 * len(lists.columns) * centring.raw.width * SUM.itemsize),
         rows=device.send("listed rows", lists.rows),
@@ -188,12 +172,11 @@ def _differences(
     n = device.result("rows of pairs", square, np.dtype(np.int64))
     doubtful = device.result("doubtful", square, np.dtype(np.uint8))
     results = (comoment, squares, mean, n, doubtful)
-    defines = {**_tile(raw.form), "SUM_BITS": 8 * SUM.itemsize, "LEAST": int(1 / SHARE[raw.dtype])}
+    defines = {**TILE, "SUM_BITS": 8 * SUM.itemsize, "LEAST": int(1 / SHARE[raw.dtype])}
     kernel = device.kernel("differences", ("pairwise/differences.cl",), defines)
     given = (products, counts, sums, table_buffer, device.send("list places", at))
     sizes = (np.int32(columns), np.int32(len(centring.lists.columns) * width))
-    group = (defines["GROUP"], 1)
-    device.run(kernel, _tiles(columns), group, *given, *(target for target, _ in results), *sizes)
+    device.run(kernel, _tiles(columns), (1, 1), *given, *(target for target, _ in results), *sizes)
     arrays: list[NDArray[Any]] = [device.receive(target, array) for target, array in results]
     origin, exponent = chosen
     right = Side(origin[np.newaxis], exponent[np.newaxis], arrays[2], arrays[1])

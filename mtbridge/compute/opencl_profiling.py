@@ -90,16 +90,11 @@ class ProfilingDevice(Device):
             "float64": int(handle.preferred_vector_width_double),
         }
 
-    def run(
-        self,
-        kernel: Kernel,
-        groups: tuple[int, ...],
-        local: tuple[int, ...],
-        *arguments: Any,
-        offset: tuple[int, ...] | None = None,
+    def _enqueue(
+        self, kernel: Kernel, sizes: tuple[int, ...], local: tuple[int, ...], offset: tuple[int, ...] | None
     ) -> Any:
-        """Queue `kernel` as `Device.run` does, and keep its event."""
-        event = super().run(kernel, groups, local, *arguments, offset=offset)
+        """Queue `kernel` as `Device` does, and keep its event."""
+        event = super()._enqueue(kernel, sizes, local, offset)
         self._events.append(event)
         return event
 

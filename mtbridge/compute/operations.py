@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mtbridge.allowed import is_whole, refuse_other, short
 from mtbridge.compute.alike import rounded_alike
-from mtbridge.compute.engine import Engine
+from mtbridge.compute.engine import Engine, check_out
 from mtbridge.compute.moments import Moments
 from mtbridge.compute.pair_moments import PairMoments
 from mtbridge.errors import OptionError, ShapeError
@@ -56,6 +56,7 @@ def covariance(
     dtype: str | None = None,
     missing: Missing = "pairwise",
     min_periods: int = 1,
+    out: Matrix | None = None,
 ) -> Result:
     """Return the covariance matrix of the columns of `X`, shape (rows, columns).
 
@@ -68,6 +69,7 @@ def covariance(
     missing : "pairwise", each pair on the rows that both of its columns have; "drop", on those that all
         columns have; "error", NaN is refused
     min_periods : rows that a pair needs, else it is NaN
+    out : array of shape (columns, columns) that the matrix is written to, such as one of `empty_pinned`
 
     An inf makes the pairs NaN that have its row in common, and no other.
 
@@ -79,14 +81,26 @@ def covariance(
         If `ddof` or `min_periods` is not a whole number of 0 or more, or `missing` another word.
     InputError
         If a covariance is past the range of float32 and that is the dtype.
+    ShapeError
+        If `out` has another shape or dtype, is read-only, or not C-ordered.
     """
     kind = np.dtype(dtype) if dtype else X.dtype
+    if out is not None:
+        check_out((X.shape[1], X.shape[1]), kind, out, X)
     ddof, min_periods = counted("ddof", ddof), counted("min_periods", min_periods)
     refuse_symbols(X, symbols)
     start = time.perf_counter()
-    moments = pairs_of(X, engine, kind, missing, symbols)
-    matrix = moments.covariance(ddof, min_periods)
-    return finished(narrowed(matrix, kind), start, engine, rows=len(X), symbols=symbols, counts=moments.n)
+    refuse_other_missing(missing)
+    rows, X = len(X), complete_rows(X) if missing == "drop" else X
+    if min_periods <= len(X) > ddof:
+        found = complete_covariance(X, engine, kind, ddof, out)
+        if found is not None:
+            counts = np.broadcast_to(np.int64(len(X)), found.shape)
+            return finished(found, start, engine, rows=rows, symbols=symbols, counts=counts)
+    moments = pairs_of(X, engine, kind, "error" if missing == "drop" else missing, symbols)
+    room = room_of(moments, kind) if out is None else out
+    matrix = narrowed(moments.covariance(ddof, min_periods, out=room), kind)
+    return finished(matrix, start, engine, rows=rows, symbols=symbols, counts=moments.n)
 
 
 def correlation(
@@ -108,7 +122,7 @@ def correlation(
     refuse_symbols(X, symbols)
     start = time.perf_counter()
     moments = pairs_of(X, engine, kind, missing, symbols)
-    matrix = moments.correlation(min_periods).astype(kind, copy=False)
+    matrix = moments.correlation(min_periods, out=room_of(moments, kind))
     return finished(matrix, start, engine, rows=len(X), symbols=symbols, counts=moments.n)
 
 
@@ -129,9 +143,24 @@ def pairs_of(
         return PairMoments.of(complete_moments(X, engine, kind, symbols))
 
     moments = found(dtype)
-    if dtype == np.float32 and X.size and "float64" in engine.dtypes and rounded_alike(X, moments):
-        return found(np.dtype(np.float64))
+    if dtype == np.float32 and X.size and "float64" in engine.dtypes:
+        exponent = np.diagonal(np.broadcast_to(moments.left.exponent, moments.shape))
+        squares = np.diagonal(np.broadcast_to(moments.left.squares, moments.shape))
+        if rounded_alike(X, exponent, squares):
+            return found(np.dtype(np.float64))
     return moments
+
+
+def complete_covariance(
+    X: Matrix, engine: Engine, dtype: np.dtype[Any], ddof: int, out: Matrix | None
+) -> Matrix | None:
+    """Return the covariance matrix where the engine makes it of complete columns, and of none alike."""
+    found = engine.complete_covariance(X, dtype=dtype, ddof=ddof, out=out)
+    if found is None or dtype != np.float32:
+        return None if found is None else found.matrix
+    variance = np.diagonal(found.matrix).astype(np.float64)
+    squares = np.ldexp((len(X) - ddof) * variance, -2 * found.exponent.astype(np.int32))
+    return None if rounded_alike(X, found.exponent, squares) else found.matrix
 
 
 def complete_rows(X: Matrix) -> Matrix:
@@ -173,6 +202,13 @@ def complete_moments(
     return moments
 
 
+def room_of(moments: PairMoments, dtype: np.dtype[Any]) -> Matrix:
+    """Return an array for the matrix of `moments`, which nobody needs any more: their own, where it fits."""
+    if moments.comoment.dtype == dtype and moments.comoment.flags.writeable:
+        return moments.comoment
+    return np.empty(moments.shape, dtype)
+
+
 def finished(
     matrix: Matrix,
     start: float,
@@ -182,11 +218,14 @@ def finished(
     symbols: tuple[str, ...] | None = None,
     counts: NDArray[np.int64] | None = None,
 ) -> Result:
-    """Return `matrix` as a `Result` of this engine; the seconds are those since `start`."""
+    """Return `matrix` as a `Result` of this engine; the seconds are those since `start`.
+
+    Counts that are the same for all pairs are one number in memory, and cannot be written to.
+    """
     return Result(
         matrix=matrix,
         symbols=symbols,
-        counts=None if counts is None else np.ascontiguousarray(counts),
+        counts=counts,
         rows=rows,
         engine=engine.used.name,
         device=engine.used.device,

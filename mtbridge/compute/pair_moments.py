@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from mtbridge.compute.centre import MODERATE
 from mtbridge.compute.moments import NEAR_ONE, NO_EXPONENT, Moments, Vector
 from mtbridge.errors import ShapeError
+from mtbridge.matrix import Matrix
+from mtbridge.shared_work import by_rows
 
 Counts = NDArray[np.int64]
 
@@ -97,47 +99,69 @@ class PairMoments:
     def shape(self) -> tuple[int, ...]:
         return self.comoment.shape
 
-    def covariance(self, ddof: int = 1, min_periods: int = 1) -> Vector:
-        """Return the covariances, float64, in the unit of the data.
+    def covariance(self, ddof: int = 1, min_periods: int = 1, *, out: Matrix | None = None) -> Matrix:
+        """Return the covariances, float64, in the unit of the data, or `out`.
 
         ``comoment / (n - ddof)``; NaN where ``n <= ddof`` or ``n < min_periods``. Values past the range of
         float64 come out as inf or 0.
+
+        Parameters
+        ----------
+        out : float32 or float64 array to write to
+            It may be `comoment`, which is lost then, and these moments with it.
         """
+        answer = np.empty(self.shape) if out is None else out
         if self.whole is not None:
             if self.whole.n < min_periods:
-                return np.full(self.shape, np.nan)
-            return self.whole.covariance(ddof)
-        divisor = self.n.astype(np.float64)
-        if ddof:
-            divisor -= ddof
-        divisor[self.n < max(min_periods, ddof + 1)] = np.nan
-        covariance = np.divide(self.comoment, divisor, out=divisor)
-        if self.left.exponent.any() or self.right.exponent.any():
-            shift = (self.left.exponent + self.right.exponent).astype(np.int32)
-            with np.errstate(over="ignore", under="ignore"):
-                covariance = np.ldexp(covariance, shift)
-        return covariance
+                answer[...] = np.nan
+                return answer
+            return self.whole.covariance(ddof, out=answer)
+        scaled = self.left.exponent.any() or self.right.exponent.any()
+        left, right = (np.broadcast_to(side.exponent, self.shape) for side in (self.left, self.right))
 
-    def correlation(self, min_periods: int = 1) -> Vector:
-        """Return the correlations, float64: of the pair's rows alone, their means and variances too.
+        def divide(some: slice) -> None:
+            part = self.n[some].astype(np.float64)
+            if ddof:
+                part -= ddof
+            part[self.n[some] < max(min_periods, ddof + 1)] = np.nan
+            np.divide(self.comoment[some], part, out=part)
+            with np.errstate(over="ignore", under="ignore"):
+                if scaled:
+                    np.ldexp(part, (left[some] + right[some]).astype(np.int32), out=part)
+                answer[some] = part
+
+        by_rows(divide, len(self.comoment), self.comoment.strides[0])
+        return answer
+
+    def correlation(self, min_periods: int = 1, *, out: Matrix | None = None) -> Matrix:
+        """Return the correlations, float64, or `out`: of the pair's rows alone, means and variances too.
 
         Never outside [-1, 1], and exactly 1 or -1 within 4e-15 of it; a column with itself has exactly 1. NaN
         where a column never changes on the pair's rows or holds inf there, and where ``n < min_periods``.
+        `out` is as for `covariance`.
         """
+        answer = np.empty(self.shape) if out is None else out
         if self.whole is not None:
             if self.whole.n < min_periods:
-                return np.full(self.shape, np.nan)
-            return self.whole.correlation()
-        with np.errstate(invalid="ignore", divide="ignore"):
-            # a square that is 0 or NaN makes the quotient NaN: no comoment beside it is anything but 0 or NaN
-            matrix = self.left.squares * self.right.squares
-            np.sqrt(matrix, out=matrix)
-            np.divide(self.comoment, matrix, out=matrix)
-        near = np.abs(matrix) >= 1 - NEAR_ONE
-        matrix[near] = np.sign(matrix[near])
-        if min_periods > 1:
-            matrix[self.n < min_periods] = np.nan
-        return matrix
+                answer[...] = np.nan
+                return answer
+            return self.whole.correlation(out=answer)
+        left, right = (np.broadcast_to(side.squares, self.shape) for side in (self.left, self.right))
+
+        def divide(some: slice) -> None:
+            with np.errstate(invalid="ignore", divide="ignore"):
+                # a square that is 0 or NaN makes NaN: no comoment beside it is anything but 0 or NaN
+                part = left[some] * right[some]
+                np.sqrt(part, out=part)
+                np.divide(self.comoment[some], part, out=part)
+            near = np.abs(part) >= 1 - NEAR_ONE
+            part[near] = np.sign(part[near])
+            if min_periods > 1:
+                part[self.n[some] < min_periods] = np.nan
+            answer[some] = part
+
+        by_rows(divide, len(self.comoment), self.comoment.strides[0])
+        return answer
 
     def replaced(self, at: tuple[NDArray[np.intp], ...], others: PairMoments, *, mirror: bool) -> PairMoments:
         """Return these pairs with `others`, a list of pairs, in place of the elements `at`.

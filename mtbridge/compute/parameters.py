@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mtbridge.compute.forms import SQUARE, WIDE_SUM
+from mtbridge.compute.forms import SQUARE, WIDE_SUM, WIDE_TILE
 
 Settings = Mapping[str, int]
 
@@ -29,6 +29,8 @@ TILE_ALIGNMENT = 64
 
 ITEM_BYTES = 960
 """Bytes of registers of a GPU's work-item: 240 of the 255 of the largest."""
+
+FLOAT_BYTES = 4
 
 RUN = 32
 """Neighbouring items that the tiled kernels lay out together."""
@@ -136,6 +138,8 @@ def _register_tiled(settings: Settings, size: int, limits: Limits) -> dict[str, 
     step_vectors = settings["STEP"] * (settings["TILE"] // settings["WIDTH"])
     moved = 2 * (step_vectors // max(items, 1)) * settings["WIDTH"]
     sums = settings["MICRO"] * (settings["MICRO"] + 2)
+    kept = size == FLOAT_BYTES and settings["TILE"] <= WIDE_TILE
+    totals = size * settings["TILE"] ** 2 if kept else 0
     return {
         "SPREAD": spread,
         "STEP_VECTORS": step_vectors,
@@ -145,8 +149,8 @@ def _register_tiled(settings: Settings, size: int, limits: Limits) -> dict[str, 
         "a square": SQUARE,
         "WIDE_SUM": WIDE_SUM,
         "largest group": limits.largest_group,
-        # two operands, two buffers each
-        "local bytes": 4 * settings["STEP"] * settings["TILE"] * size,
+        # two operands, two buffers each; and the sums of parts, where they are kept there
+        "local bytes": 4 * settings["STEP"] * settings["TILE"] * size + totals,
         "local bytes of the device": limits.local_bytes,
         "bytes of an item": (sums + moved) * size,
         "bytes of registers": ITEM_BYTES,

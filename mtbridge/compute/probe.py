@@ -62,14 +62,24 @@ def probed(index: int) -> Answer:
 
 def tensor_cores(key: str, capability: int, family: str) -> str:
     """Return what the device does wrong with a family of kernels; nothing if they are right."""
-    from mtbridge.compute import nvidia, split_mma
+    from mtbridge.compute import finish, int8_mma, nvidia, precision, split_mma
     from mtbridge.compute.opencl import Device, enumerate_devices
+    from mtbridge.compute.opencl_moments import SUM
+    from mtbridge.compute.tensor_cores import form_of
     from mtbridge.errors import DeviceError
 
     device = Device(next(found for found in enumerate_devices() if found.key == key))
     try:
-        if family == "split_mma":
-            return split_mma.fault_of(device, split_mma.split_form(capability))
+        name, _, asked = family.partition(" ")
+        if asked:
+            form = form_of(name, capability, precision.PRODUCTS[asked])
+            return precision.fault_of(device, form, np.dtype(np.float32))
+        if family.startswith("split_"):
+            form = form_of(family, capability)
+            fault = split_mma.fault_of(device, form) or precision.fault_of(device, form, SUM)
+            return fault or finish.fault_of(device, form)
+        if family == "int8_mma":
+            return int8_mma.fault_of(device, capability)
         return nvidia.fault_of(device, nvidia.tensor_core_form(capability))
     except (DeviceError, MemoryError) as error:
         return str(error)

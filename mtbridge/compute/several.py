@@ -1,14 +1,14 @@
 """The `opencl` engine on several devices of one kind: big matrices are shared, all else is done by the first.
 
-Covariance, correlation, X'X and products are cut into blocks (several_blocks.py), of which each device takes
-one as it gets free (several_devices.py). What a block holds depends on the matrix alone, so an answer has the
-same bits whoever computed which block, on two devices as on eight.
+Covariance, correlation, X'X and products are cut into stripes of rows (several_stripes.py), of which each
+device takes one as it gets free (several_devices.py). What a stripe holds depends on the matrix alone, so an
+answer has the same bits whoever computed which stripe, on two devices as on eight; X'X and covariances have
+those of one device alone (several_work.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -17,25 +17,25 @@ from numpy.typing import NDArray
 
 from mtbridge.compute import devices
 from mtbridge.compute.aligned import aligned_empty
-from mtbridge.compute.blocks import spans
-from mtbridge.compute.centre import centre
 from mtbridge.compute.device_matrix import DeviceMatrix
 from mtbridge.compute.engine import Engine
+from mtbridge.compute.forms import Form
 from mtbridge.compute.launches import Operand, contiguous
 from mtbridge.compute.masked import holds_missing
-from mtbridge.compute.moments import Moments, without_residue
+from mtbridge.compute.moments import CompleteCovariance, Moments, without_residue
 from mtbridge.compute.opencl_engine import OpenCLEngine, open_opencl
 from mtbridge.compute.opencl_moments import SUM
+from mtbridge.compute.opencl_statistics import LARGEST_SCALE, SMALLEST_SCALE
 from mtbridge.compute.pair_moments import PairMoments
-from mtbridge.compute.several_blocks import (
-    Pair,
-    block_width,
-    divided_seconds,
-    pairs_of_product,
-    pairs_of_triangle,
-    pays,
+from mtbridge.compute.several_devices import Line, Member, computed
+from mtbridge.compute.several_stripes import seconds, stripes_of_product, stripes_of_triangle
+from mtbridge.compute.several_work import (
+    Product,
+    Triangle,
+    product_fits,
+    triangle_fits,
+    triangle_unit,
 )
-from mtbridge.compute.several_devices import Factor, SharedProduct, host_threads
 from mtbridge.matrix import Matrix
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from mtbridge.compute.windows import Rolling
 
 
-def open_devices(wanted: str | None = None) -> Engine:
+def open_devices(wanted: str | None = None, *, precision: str = "full") -> Engine:
     """Open the engine on the device that is meant, or the one on all that are (see `devices.choose_all`).
 
     Raises
@@ -54,9 +54,11 @@ def open_devices(wanted: str | None = None) -> Engine:
     """
     indices = tuple(devices.choose_all(wanted))
     if len(indices) == 1:
-        return open_opencl(wanted)
+        return open_opencl(wanted, precision=precision)
     with ExitStack() as opened:
-        engines = {index: opened.enter_context(open_opencl(str(index))) for index in indices}
+        engines = {
+            index: opened.enter_context(open_opencl(str(index), precision=precision)) for index in indices
+        }
         shared = SeveralEngine(engines)
         opened.pop_all()
     return shared
@@ -71,7 +73,7 @@ class SeveralEngine(Engine):
     Parameters
     ----------
     engines : by the numbers of their devices in `mtbridge devices`; they are closed with this one
-    block : share whatever has more than so many columns, in blocks of so many; by default the shape decides
+    least : share whatever has so many rows or columns in its answer; by default what is done sooner so
 
     Attributes
     ----------
@@ -80,14 +82,16 @@ class SeveralEngine(Engine):
 
     name = "opencl"
 
-    def __init__(self, engines: dict[int, OpenCLEngine], *, block: int | None = None) -> None:
-        self._engines = engines
-        self.first = next(iter(engines.values()))
-        self._block = block
+    def __init__(self, engines: dict[int, OpenCLEngine], *, least: int | None = None) -> None:
+        self._members = [Member(number, engine) for number, engine in engines.items()]
+        self.first = self._members[0].engine
+        self._least = least
         numbers = ", ".join(map(str, engines))
         self.device = f"{len(engines)} x {self.first.device} (devices {numbers})"
         self._used: Engine = self
         self._why = ""
+        # whether something was missing in the last matrix of a complete covariance
+        self._gaps = False
 
     @property
     def used(self) -> Engine:
@@ -104,24 +108,42 @@ class SeveralEngine(Engine):
         return self.first.dtypes
 
     def moments(self, X: Operand, *, dtype: np.dtype[Any] | None = None) -> Moments:
-        """Return the `Moments` of the rows of `X`; each block of columns is centred once, by the host."""
+        """Return the `Moments` of the rows of `X`; every device centres all columns, as one alone does."""
         kind = np.dtype(dtype or X.dtype)
+        if X.ndim > 2:
+            return self._batch_moments(X, kind)
         if isinstance(X, DeviceMatrix) or not self._shares_moments(X.shape, kind):
             return self._alone("the moments").moments(X, dtype=dtype)
         rows, columns = X.shape
-        parts = self._parts(columns)
-        with self._host() as host:
-            centred = [host.submit(centre, X[:, part], kind) for part in parts]
-            comoment = self._triangle(parts, lambda number: centred[number].result().values, SUM, host)
-        found = [part.result() for part in centred]
-        mean = np.concatenate([part.mean for part in found])
-        return Moments(
-            n=rows,
-            origin=np.concatenate([part.origin for part in found]),
-            exponent=np.concatenate([part.exponent for part in found]),
-            mean=mean,
-            comoment=without_residue(comoment.astype(SUM, copy=False), mean, rows),
-        )
+        comoment = aligned_empty((columns, columns), SUM)
+        found = self._triangle(contiguous(X), comoment, kind, centred=True, new=True)
+        if found is None or found.centre is None:
+            # the host centres columns that are not ordinary, once for all
+            return super().moments(X, dtype=dtype)
+        origin, exponent = found.centre
+        mean = found.mean()
+        return Moments(rows, origin, exponent, mean, without_residue(comoment, mean, rows))
+
+    def complete_covariance(
+        self, X: Matrix, *, dtype: np.dtype[Any], ddof: int, out: Matrix | None = None
+    ) -> CompleteCovariance | None:
+        """Return what `Engine.complete_covariance` does; looks for missing values as one device does."""
+        columns = X.shape[1]
+        if not self._shares_moments(X.shape, dtype, dtype):
+            return self._alone("the covariance").complete_covariance(X, dtype=dtype, ddof=ddof, out=out)
+        if self.first._packed or (self._gaps and holds_missing(X)):
+            return None
+        matrix = aligned_empty((columns, columns), dtype) if out is None else out
+        found = self._triangle(contiguous(X), matrix, dtype, centred=True, ddof=ddof, new=out is None)
+        self._gaps = bool(np.isnan(np.diagonal(matrix)).any())
+        if found is None or found.centre is None or self._gaps:
+            return None
+        exponent = found.centre[1]
+        scales = np.ldexp(1.0, -exponent.astype(np.int32))
+        # a variance of a tiny column may not be a number of float32
+        if not SMALLEST_SCALE[dtype] <= scales.min() <= scales.max() <= LARGEST_SCALE:
+            return None
+        return CompleteCovariance(matrix, exponent)
 
     def pair_moments(self, X: Operand, *, dtype: np.dtype[Any] | None = None) -> PairMoments:
         """Return the `PairMoments` of `X`; shared where nothing is missing."""
@@ -156,95 +178,159 @@ class SeveralEngine(Engine):
 
     def close(self) -> None:
         with ExitStack() as closing:
-            for engine in self._engines.values():
-                closing.callback(engine.close)
+            for member in self._members:
+                member.pieces = []
+                closing.callback(member.engine.close)
 
     def _pinned(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
         return self.first._pinned(shape, dtype)
 
     def _product(self, A: Operand, B: Operand) -> Any:
-        shape = (*A.shape, B.shape[1])
-        if (
-            isinstance(A, DeviceMatrix)
-            or isinstance(B, DeviceMatrix)
-            or not self._shares(shape, A.dtype, A.dtype, triangle=False)
-        ):
+        if isinstance(A, DeviceMatrix) or isinstance(B, DeviceMatrix) or not self._shares_product(A, B):
             return self._alone("the product")._product(A, B)
-        downs, acrosses = self._parts(shape[0]), self._parts(shape[2])
-        with self._host() as host:
-            lefts = _copied(host, A.T, downs)
-            rights = _copied(host, B, acrosses)
-            out = aligned_empty((shape[0], shape[2]), A.dtype)
-            return self._share(pairs_of_product(downs, acrosses), lefts, rights, out, host)
+        return self._multiplied(A, B, aligned_empty((A.shape[0], B.shape[1]), A.dtype), new=True)
+
+    def _product_into(self, A: Operand, B: Operand, out: Matrix) -> Matrix:
+        if isinstance(A, DeviceMatrix) or isinstance(B, DeviceMatrix) or A.ndim > 2:
+            return super()._product_into(A, B, out)  # type: ignore[arg-type]
+        if not self._shares_product(A, B):
+            return self._alone("the product")._product_into(A, B, out)
+        return self._multiplied(A, B, out)
+
+    def _multiplied(self, A: Matrix, B: Matrix, out: Matrix, *, new: bool = False) -> Matrix:
+        form, right = self.first.form_of_products(A.dtype, A.dtype), contiguous(B)
+        stripes = stripes_of_product(len(A), form.rows)
+        works = {one.number: Product(one.engine, form, A, right, out) for one in self._members}
+        self._share(stripes, works, out if new else None)
+        return out
+
+    def _products(self, A: Operand, B: Operand) -> Any:
+        """The products of a batch: of large matrices each is shared, small ones go in one launch."""
+        if isinstance(A, DeviceMatrix) or isinstance(B, DeviceMatrix) or not self._shares_product(A, B):
+            return self._alone("the batch")._products(A, B)
+        return super()._products(A, B)
 
     def _gram(self, X: Operand, *, wide: bool) -> Any:
-        rows, columns = X.shape
         total = SUM if wide else X.dtype
-        if isinstance(X, DeviceMatrix) or not self._shares(
-            (columns, rows, columns), X.dtype, total, triangle=True
-        ):
+        if isinstance(X, DeviceMatrix) or not self._shares_gram(X.shape, X.dtype, total):
             return self._alone("X'X")._gram(X, wide=wide)
-        parts = self._parts(columns)
-        with self._host() as host:
-            return self._triangle(parts, _copied(host, X, parts), total, host)
+        return self._shared_gram(X, aligned_empty((X.shape[1], X.shape[1]), total), new=True)
+
+    def _gram_into(self, X: Operand, out: Matrix) -> Matrix:
+        if isinstance(X, DeviceMatrix) or X.ndim > 2:
+            return super()._gram_into(X, out)  # type: ignore[arg-type]
+        if not self._shares_gram(X.shape, X.dtype, X.dtype):
+            return self._alone("X'X")._gram_into(X, out)
+        return self._shared_gram(X, out)
+
+    def _gram_of_centred(self, Z: Matrix) -> Matrix:
+        if not self._shares_gram(Z.shape, Z.dtype, SUM):
+            return self._alone("the moments")._gram_of_centred(Z)
+        return self._shared_gram(Z, aligned_empty((Z.shape[1], Z.shape[1]), SUM), new=True)
+
+    def _shared_gram(self, X: Matrix, out: Matrix, *, new: bool = False) -> Matrix:
+        self._triangle(contiguous(X), out, X.dtype, new=new)
+        return out
+
+    def _grams(self, X: Operand) -> Any:
+        if isinstance(X, DeviceMatrix) or not self._shares_gram(X.shape[-2:], X.dtype, X.dtype):
+            return self._alone("the batch")._grams(X)
+        return super()._grams(X)
+
+    def batch_covariance(self, X: Matrix, ddof: int) -> tuple[Matrix, NDArray[np.bool_]] | None:
+        if self._shares_moments(X.shape[-2:], X.dtype):
+            return None
+        return self._alone("the batch").batch_covariance(X, ddof)
+
+    def _batch_moments(self, X: Operand, dtype: np.dtype[Any]) -> Moments:
+        if isinstance(X, DeviceMatrix) or not self._shares_moments(X.shape[-2:], dtype):
+            return self._alone("the batch")._batch_moments(X, dtype)
+        return super()._batch_moments(X, dtype)
 
     def _triangle(
-        self, parts: list[slice], factor: Factor, total: np.dtype[Any], host: ThreadPoolExecutor
-    ) -> Matrix:
-        out = aligned_empty((parts[-1].stop, parts[-1].stop), total)
-        return self._share(pairs_of_triangle(parts), factor, factor, out, host)
+        self,
+        X: Matrix,
+        out: Matrix,
+        kind: np.dtype[Any],
+        *,
+        centred: bool = False,
+        ddof: int | None = None,
+        new: bool = False,
+    ) -> Triangle | None:
+        """Share X'X, of products in `kind`; return what one device knows of it, None if it is not done."""
+        form = self.first.form_of_products(kind, SUM if centred else out.dtype)
+        works = {
+            one.number: Triangle(one.engine, X, kind, form, out, centred=centred, ddof=ddof)
+            for one in self._members
+        }
+        stripes = stripes_of_triangle(X.shape[1], triangle_unit(form))
+        line = self._share(stripes, works, out if new else None)
+        return works[self._members[0].number] if line.possible else None
 
     def _share(
-        self, pairs: list[Pair], left: Factor, right: Factor, out: Matrix, host: ThreadPoolExecutor
-    ) -> Matrix:
-        done = SharedProduct(pairs, left, right, out, host).computed_by(self._engines)
+        self, stripes: list[slice], works: dict[int, Triangle] | dict[int, Product], new: Matrix | None
+    ) -> Line:
+        line = computed(stripes, works, self._members, new)
         self._used = self
-        shares = ", ".join(f"device {number} did {count}" for number, count in done.items())
-        self._why = f"opencl shared {len(pairs)} blocks among {len(done)} devices: {shares}"
-        return out
+        shares = ", ".join(f"device {number} did {count}" for number, count in line.counts.items())
+        self._why = f"opencl shared {len(stripes)} stripes among {len(line.counts)} devices: {shares}"
+        return line
 
     def _alone(self, what: str) -> OpenCLEngine:
         self._used = self.first
         self._why = f"opencl did {what} on one device: it is too small, or of a kind that is not shared"
         return self.first
 
-    def _parts(self, columns: int) -> list[slice]:
-        return list(spans(columns, self._block or block_width(columns)))
+    def _shares_product(self, A: Operand, B: Operand) -> bool:
+        (rows, inner), columns = A.shape[-2:], B.shape[-1]
+        form = self._form(A.dtype, A.dtype)
+        if form is None or not rows * inner * columns:
+            return False
+        height = stripes_of_product(rows, form.rows)[0].stop
+        if not product_fits(self.first, form, (rows, inner, columns), height, A.itemsize):
+            return False
+        if self._least is not None:
+            return max(rows, columns) >= self._least
+        taken = seconds(
+            (rows, inner, columns),
+            size=A.itemsize,
+            total=A.itemsize,
+            triangle=False,
+            halves=bool(form.halves),
+        )
+        return height < rows and taken.shared
 
-    def _host(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(host_threads(len(self._engines)), thread_name_prefix="mtbridge-host")
-
-    def _shares(
-        self, shape: tuple[int, int, int], dtype: np.dtype[Any], total: np.dtype[Any], *, triangle: bool
+    def _shares_moments(
+        self, shape: tuple[int, ...], dtype: np.dtype[Any], answer: np.dtype[Any] = SUM
     ) -> bool:
-        """Whether a product of (rows, inner, columns) is shared."""
-        rows, inner, columns = shape
-        # a device without float64 adds up whole matrices only in pairs of floats, and refuses others itself
-        if not inner or not {dtype.name, total.name} <= set(self.dtypes):
-            return False
-        if self._block is not None:
-            chosen = rows * columns > 0 and max(rows, columns) > self._block
-        else:
-            blocks = len(self._parts(rows)) * len(self._parts(columns))
-            chosen = blocks > 1 and pays(shape, size=dtype.itemsize, total=total.itemsize, half=triangle)
-        if chosen:
-            # tensor cores are tried once, here, and the other threads find the verdict
-            self.first.form_in_use(dtype.name)
-        return chosen
+        return self._shares_gram(shape, dtype, SUM, answer)
 
-    def _shares_moments(self, shape: tuple[int, int], dtype: np.dtype[Any]) -> bool:
+    def _shares_gram(
+        self,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        total: np.dtype[Any],
+        answer: np.dtype[Any] | None = None,
+    ) -> bool:
+        """Whether X'X of (rows, columns) is shared; `answer` is what is brought where that is not `total`."""
         rows, columns = shape
-        whole = (columns, rows, columns)
-        if not self._shares(whole, dtype, SUM, triangle=True):
+        form = self._form(dtype, total)
+        if form is None or not rows * columns or (form.halves and total == np.float32):
             return False
-        # in halves (split_mma.py) one device takes float32 four times as fast as blocks off the diagonal are
-        # taken: then two are done sooner only where the answer takes longer than the products
-        halves = self._block is None and self.first._form_of_centred(dtype.name).halves
-        products, answer = divided_seconds(whole, total=SUM.itemsize, half=True)
-        return not halves or products < answer
+        if not triangle_fits(self.first, form, (rows, columns), dtype.itemsize, total.itemsize):
+            return False
+        if self._least is not None:
+            return columns >= self._least
+        size = (answer or total).itemsize
+        whole, halves = (columns, rows, columns), bool(form.halves)
+        return seconds(whole, size=dtype.itemsize, total=size, triangle=True, halves=halves).shared
 
-
-def _copied(host: ThreadPoolExecutor, X: Matrix, parts: list[slice]) -> Factor:
-    """Return the blocks of columns of `X`, each contiguous and copied at most once for all devices."""
-    blocks = [host.submit(contiguous, X[:, part]) for part in parts]
-    return lambda number: blocks[number].result()
+    def _form(self, dtype: np.dtype[Any], total: np.dtype[Any]) -> Form | None:
+        """The form of products that can be shared, tried here so that other threads find the verdict."""
+        # a device without float64 adds up whole matrices only in pairs of floats, and refuses others itself
+        if not {dtype.name, total.name} <= set(self.dtypes):
+            return None
+        forms = [one.engine.form_of_products(dtype, total) for one in self._members]
+        # on some devices float64 is taken in digits of 8 bits, in launches of another kind
+        in_digits = dtype == SUM and self.first._digits is not None
+        return forms[0] if not in_digits and all(form == forms[0] for form in forms) else None

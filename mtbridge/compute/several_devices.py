@@ -1,267 +1,244 @@
-"""What each of several devices does of a product that they share, in a thread of its own.
+"""How several devices share a product: each in a thread of its own, stripe by stripe.
 
-The threads live as long as the product. Pairs of blocks wait in one line, the largest first, and whoever is
-free takes the next; so a device that is busy with other work does fewer. What a device was sent it keeps for
-its next pairs. An answer comes to page-locked memory, and a thread of the host puts it where it belongs while
-the device is at the next pair: a card delivers faster than one thread fills memory that is new.
+The threads live as long as the product. Stripes wait in one line, and whoever is free takes the next; so a
+device that is busy with other work does fewer. It computes one while those before are on their way back.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from traceback import clear_frames
-from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
 from numpy.typing import NDArray
 
-from mtbridge.compute.blocks import block_sizes, spans
-from mtbridge.compute.device_matrix import DeviceMatrix
 from mtbridge.compute.opencl_engine import OpenCLEngine
-from mtbridge.compute.several_blocks import Pair
+from mtbridge.compute.several_pages import Pages
+from mtbridge.compute.several_work import Work
 from mtbridge.errors import DeviceError
 from mtbridge.matrix import Matrix
 
-Factor: TypeAlias = Callable[[int], Matrix]
-"""Returns a block of columns of a factor by its number; waits for it where it is still being made."""
+if TYPE_CHECKING:
+    from mtbridge.compute.opencl_conveyor import Answer, Conveyor, Delivery
 
-HOST_THREADS = 4
-"""Threads of the host for each device, as far as there are processors: one alone is slower than a card."""
+Pieces: TypeAlias = list[NDArray[np.uint8]]
+
+MOST_THREADS = 12
+"""Threads that bring answers from a device, as far as there are processors: more do not do it sooner."""
+
+UNDER_WAY = 3
+"""Stripes of a device that are computed but not in their places yet, at most: each has a buffer."""
 
 POLL_SECONDS = 0.2
 """So often the caller's thread wakes up: on Windows, Ctrl-C is not seen by a thread that waits."""
 
-TURNED = 64
-"""Side of the squares in which a block is transposed: two of them stay in a processor's cache."""
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SharedProduct:
-    """A product L'R that is computed in pairs of blocks.
+@dataclass(slots=True, eq=False)
+class Member:
+    """One of the devices that share.
 
     Attributes
     ----------
-    pairs : the largest first
-    left, right : blocks of L and of R, (inner, columns); the same function for X'X
-    out : the answer, of the dtype in which products are summed
-    host : threads that put blocks where they belong
+    number : in `mtbridge devices`
+    engine : of the device
+    pieces : page-locked memory, kept from one product to the next
     """
 
-    pairs: Sequence[Pair]
-    left: Factor
-    right: Factor
-    out: Matrix
-    host: ThreadPoolExecutor
+    number: int
+    engine: OpenCLEngine
+    pieces: Pieces = field(default_factory=list)
 
-    def computed_by(self, engines: dict[int, OpenCLEngine]) -> dict[int, int]:
-        """Compute it by these engines, under their devices' numbers; return how many pairs each one did.
-
-        Raises
-        ------
-        DeviceError
-            If a device fails, or has too little memory for a block; then every thread has ended.
-        """
-        line = Line(self, list(engines))
-        threads = [
-            threading.Thread(target=line.serve, args=(number, engine), name=f"mtbridge-device-{number}")
-            for number, engine in engines.items()
-        ]
-        try:
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                while thread.is_alive():
-                    thread.join(POLL_SECONDS)
-        finally:
-            # Ctrl-C, too, ends each of them after the pair that it is at
-            line.stop.set()
-            for thread in threads:
-                # a thread whose start was interrupted may not be there yet, and cannot be joined before
-                while thread in threading.enumerate():
-                    with suppress(RuntimeError):
-                        thread.join(POLL_SECONDS)
-        if line.failure is not None:
-            try:
-                raise line.failure
-            finally:
-                # else it would keep itself, and the answer, until the next collection of garbage
-                line.failure = None
-        return line.counts
-
-
-class Line:
-    """Where pairs wait for whoever is free; a failure ends it for all.
-
-    Attributes
-    ----------
-    counts : how many pairs each device has computed
-    stop : nobody takes another pair
-    failure : what went wrong first
-    """
-
-    def __init__(self, product: SharedProduct, numbers: list[int]) -> None:
-        self.counts = dict.fromkeys(numbers, 0)
-        self.stop = threading.Event()
-        self.failure: BaseException | None = None
-        self._product = product
-        self._pairs: SimpleQueue[Pair] = SimpleQueue()
-        for pair in product.pairs:
-            self._pairs.put(pair)
-
-    def serve(self, number: int, engine: OpenCLEngine) -> None:
-        """Compute pairs on one device, in this thread, until none waits."""
-        try:
-            with Share(number, engine, self._product) as share, suppress(Empty):
-                while not self.stop.is_set():
-                    share.compute(self._pairs.get_nowait())
-                    self.counts[number] += 1
-        except BaseException as failure:
-            # the caller's thread raises it
-            self.failure = self.failure or failure
-            self.stop.set()
-
-
-class Share:
-    """What one device does of a product; it holds what the device was sent until the end of `with`.
-
-    Buffers are as large as the device allows at first: what a shortage of memory leaves of that may differ
-    from device to device, and with it where sums are cut.
-    """
-
-    def __init__(self, number: int, engine: OpenCLEngine, product: SharedProduct) -> None:
-        self._number = number
-        self._engine = engine
-        self._device = engine.kernels_device
-        self._product = product
-        self._total = product.out.dtype
-        self._kept: OrderedDict[tuple[Factor, int], DeviceMatrix] = OrderedDict()
-        # the answer of one pair is put in its place while that of the next one comes
-        self._answers: list[NDArray[Any]] = []
-        self._placing: list[Future[None]] = []
-
-    def __enter__(self) -> Self:
-        largest = max(pair.shape[0] * pair.shape[1] for pair in self._product.pairs)
-        with self._failures_named():
-            self._answers = [self._device.pinned((largest,), self._total) for _ in range(2)]
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        wait(self._placing)
-        self._kept.clear()
-        self._answers.clear()
-        if error is not None:
-            # an error keeps the frames that it came through, and those the buffers of their variables
-            cause: BaseException | None = error
-            while cause is not None:
-                clear_frames(cause.__traceback__)
-                cause = cause.__cause__ or cause.__context__
-            with suppress(DeviceError, MemoryError):
-                self._device.release_kept()
-            return
-        for placing in self._placing:
-            placing.result()
-
-    def compute(self, pair: Pair) -> None:
-        """Compute one block of the answer and have it put in its place."""
-        product = self._product
-        left, right = product.left(pair.left), product.right(pair.right)
-        if len(self._placing) == len(self._answers):
-            self._placing.pop(0).result()
-        answer = self._answers[0]
-        self._answers.reverse()
-        with self._failures_named():
-            block = self._computed(pair, left, right, answer)
-        self._placing.append(product.host.submit(place, product.out, block, pair))
-
-    def _computed(self, pair: Pair, left: Matrix, right: Matrix, answer: NDArray[Any]) -> Matrix:
-        engine, (rows, columns) = self._engine, pair.shape
-        if self._fits(pair, right):
-            with suppress(MemoryError):
-                return self._on_device(pair, left, right, answer[: rows * columns].reshape(rows, columns))
-            # what is kept of other blocks may be the very memory that is missing
-            self._kept.clear()
-            self._device.release_kept()
-        # the engine's own blocks, which become smaller until there is memory
-        if pair.half:
-            return engine._gram_in_blocks(right, self._total)
-        return engine._product_in_blocks(left.T, right, self._total)
-
-    def _fits(self, pair: Pair, right: Matrix) -> bool:
-        """Whether a pair needs no buffer that is larger than the engine's largest."""
-        engine, (rows, columns) = self._engine, pair.shape
-        whole = (rows, len(right), columns)
-        fitting = block_sizes(
-            engine.form_in_use(right.dtype.name),
-            whole,
-            size=right.itemsize,
-            total=self._total.itemsize,
-            limit=engine._full_limit,
-            square=pair.half,
-        )
-        return fitting == whole
-
-    def _on_device(self, pair: Pair, left: Matrix, right: Matrix, out: Matrix) -> Matrix:
-        engine, product = self._engine, self._product
-        form, launches = engine.form_in_use(right.dtype.name), engine._launches
-        with engine._settled():
-            target = self._device.over("product", out)
-            there = self._sent(product.right, pair.right, right)
-            if pair.half:
-                launches.gram(form, there, self._total, target, engine._full_limit)
-            else:
-                beside = self._sent(product.left, pair.left, left)
-                launches.product(form, beside.transposed, there, self._total, target, engine._full_limit)
-            return self._device.receive(target, out)
-
-    def _sent(self, factor: Factor, number: int, block: Matrix) -> DeviceMatrix:
-        """Return a block on the device: sent once, as long as all of them fit the engine's largest buffer.
-
-        That is a quarter of the memory of most devices; past it, the block that was used longest ago goes.
-        """
-        key = factor, number
-        if key not in self._kept:
-            held = block.nbytes + sum(kept.nbytes for kept in self._kept.values())
-            while self._kept and held > self._engine._full_limit:
-                _, gone = self._kept.popitem(last=False)
-                held -= gone.nbytes
-            self._kept[key] = self._engine.upload(block)
-        self._kept.move_to_end(key)
-        return self._kept[key]
+    def release(self) -> None:
+        """Give back what is kept for the next product."""
+        self.pieces = []
+        with suppress(DeviceError, MemoryError):
+            self.engine.kernels_device.release_kept()
 
     @contextmanager
-    def _failures_named(self) -> Iterator[None]:
+    def failures_named(self) -> Iterator[None]:
         """Say in one sentence which of the devices failed."""
+        from mtbridge.compute.opencl import failures_named
+
         try:
-            yield
+            with failures_named(f"an answer from {self.engine.device}"):
+                yield
         except MemoryError as error:
             raise DeviceError(
-                f"device {self._number} ({self._engine.device}) has too little memory for its share of a "
+                f"device {self.number} ({self.engine.device}) has too little memory for its share of a "
                 f"matrix ({error}); free some of it, name fewer devices, or use --engine numpy."
             ) from error
         except DeviceError as error:
-            raise DeviceError(f"device {self._number} of those that share a matrix: {error}") from error
+            raise DeviceError(f"device {self.number} of those that share a matrix: {error}") from error
 
 
-def place(out: Matrix, block: Matrix, pair: Pair) -> None:
-    """Put a block of the answer in its place, and its transpose on the other side of the diagonal."""
-    out[pair.down, pair.across] = block
-    if not pair.mirrored:
-        return
-    mirror = out[pair.across, pair.down]
-    for rows in spans(block.shape[0], TURNED):
-        for columns in spans(block.shape[1], TURNED):
-            mirror[columns, rows] = block[rows, columns].T
+def computed(
+    stripes: Sequence[slice], works: Mapping[int, Work], members: Sequence[Member], new: Matrix | None = None
+) -> Line:
+    """Compute stripes; `works` are what the devices do, by their numbers, and `new` the answer if it is new.
+
+    Raises
+    ------
+    DeviceError
+        If a device fails, or has too little memory; then every thread has ended.
+    """
+    pages = Pages(new, host_threads(1))
+    line = Line(stripes, [member.number for member in members], pages)
+    threads = [
+        threading.Thread(
+            target=line.serve, args=(member, works[member.number]), name=f"mtbridge-device-{member.number}"
+        )
+        for member in members
+    ]
+    try:
+        pages.begin()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            while thread.is_alive():
+                thread.join(POLL_SECONDS)
+    finally:
+        # Ctrl-C, too, ends each of them after the stripe that it is at
+        line.stop.set()
+        for thread in threads:
+            # a thread whose start was interrupted may not be there yet, and cannot be joined before
+            while thread in threading.enumerate():
+                with suppress(RuntimeError):
+                    thread.join(POLL_SECONDS)
+        pages.end()
+    if line.failure is not None:
+        try:
+            raise line.failure
+        finally:
+            # else it would keep itself, and the answer, until the next collection of garbage
+            line.failure = None
+    return line
+
+
+class Line:
+    """Where stripes wait for whoever is free; a failure ends it for all.
+
+    Attributes
+    ----------
+    pages : of the answer, which are made until the first stripe comes
+    counts : how many stripes each device has computed
+    stop : nobody takes another stripe
+    possible : False where a device found that the work cannot be done so
+    failure : what went wrong first
+    """
+
+    def __init__(self, stripes: Sequence[slice], numbers: list[int], pages: Pages) -> None:
+        self.pages = pages
+        self.counts = dict.fromkeys(numbers, 0)
+        self.stop = threading.Event()
+        self.possible = True
+        self.failure: BaseException | None = None
+        self._stripes: SimpleQueue[slice] = SimpleQueue()
+        for stripe in stripes:
+            self._stripes.put(stripe)
+
+    def serve(self, member: Member, work: Work) -> None:
+        """Compute stripes on one device, in this thread, until none waits."""
+        from mtbridge.compute.opencl_conveyor import Conveyor
+
+        engine = member.engine
+        try:
+            with member.failures_named(), engine._settled():
+                if not begun(member, work, host_threads(len(self.counts))):
+                    self.possible = False
+                    self.stop.set()
+                    return
+                with Conveyor(engine.kernels_device, member.pieces) as conveyor:
+                    share = Share(work, conveyor, self.pages)
+                    for stripe in self._taken():
+                        share.compute(stripe)
+                        self.counts[member.number] += 1
+                    share.finish()
+        except BaseException as failure:
+            self._end(member, failure)
+
+    def _taken(self) -> Iterator[slice]:
+        with suppress(Empty):
+            while not self.stop.is_set():
+                yield self._stripes.get_nowait()
+
+    def _end(self, member: Member, failure: BaseException) -> None:
+        # an error keeps the frames that it came through, and those the buffers of their variables
+        cause: BaseException | None = failure
+        while cause is not None:
+            clear_frames(cause.__traceback__)
+            cause = cause.__cause__ or cause.__context__
+        member.release()
+        # the caller's thread raises it
+        self.failure = self.failure or failure
+        self.stop.set()
+
+
+class Share:
+    """What one device does of a product: a stripe is computed while others are under way."""
+
+    def __init__(self, work: Work, conveyor: Conveyor, pages: Pages) -> None:
+        self._pages = pages
+        self._work = work
+        self._conveyor = conveyor
+        self._computing: tuple[list[Answer], Any] | None = None
+        self._under_way: deque[Delivery] = deque()
+
+    def compute(self, stripe: slice) -> None:
+        """Queue the kernels of a stripe, and bring what was computed before."""
+        if len(self._under_way) == UNDER_WAY:
+            self._conveyor.wait(self._under_way.popleft())
+        try:
+            answers = self._work.queue(stripe)
+        except MemoryError:
+            # those before may hold the very memory that is missing
+            self.finish()
+            answers = self._work.queue(stripe)
+        ready = self._conveyor.mark()
+        self._bring()
+        self._computing = answers, ready
+
+    def finish(self) -> None:
+        """Wait until all is in its place."""
+        self._bring()
+        while self._under_way:
+            self._conveyor.wait(self._under_way.popleft())
+
+    def _bring(self) -> None:
+        if self._computing is not None:
+            answers, ready = self._computing
+            # an event that is let go waits too, but keeps every thread of Python waiting with it
+            ready.wait()
+            self._pages.end()
+            self._under_way.append(self._conveyor.bring(answers))
+            self._computing = None
+
+
+def begun(member: Member, work: Work, threads: int) -> bool:
+    """Begin with what a device does; where memory is short, once more without what is kept.
+
+    `threads` are to bring its answers.
+    """
+    from mtbridge.compute.opencl_conveyor import room
+
+    for last in (False, True):
+        try:
+            if not member.pieces:
+                member.pieces = room(member.engine.kernels_device, threads)
+            return work.begin()
+        except MemoryError:
+            if last:
+                raise
+        member.release()
+    return False
 
 
 def host_threads(devices: int) -> int:
-    """Return how many threads of the host serve so many devices."""
-    return min(HOST_THREADS * devices, os.cpu_count() or 1)
+    """Return how many threads of the host serve each of so many devices; some are left for all else."""
+    return max(min((os.cpu_count() or 1) * 3 // 4 // devices, MOST_THREADS), 1)

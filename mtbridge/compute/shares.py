@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mtbridge.compute.blocks import padded
+from mtbridge.compute.forms import FINISH
 from mtbridge.compute.slices import Sums
 
 if TYPE_CHECKING:
     from typing import Any
 
+    from mtbridge.compute.finish import Finish
     from mtbridge.compute.opencl import Device
 
 # Inner indices of the thinnest slice
@@ -30,11 +32,13 @@ BEGINNING = 64
 ADDING = 64
 PART = 0.5
 QUEUING = 384
+# Bytes of a sum that a group keeps (kernels/split_wgmma_put.clh)
+KEPT_BYTES = 4
 # Side of the squares in which parts are added up
 SQUARE = 16
 
 
-def shares(blocks: int, inner: int, *, units: int, most: int) -> tuple[int, int]:
+def shares(blocks: int, inner: int, *, units: int, most: int, pace: int = 1) -> tuple[int, int]:
     """Return how many blocks are done whole, and into how many slices each of the others is cut.
 
     Parameters
@@ -43,6 +47,7 @@ def shares(blocks: int, inner: int, *, units: int, most: int) -> tuple[int, int]
     inner : inner indices of each
     units : compute units of the device, which do a block at a time
     most : parts that there is memory for
+    pace : inner indices that a unit does in 80 ns; all that costs beside them stays as it is
     """
     rest = blocks % units
     if not rest:
@@ -51,7 +56,7 @@ def shares(blocks: int, inner: int, *, units: int, most: int) -> tuple[int, int]
     def cost(slices: int) -> float:
         rounds = -(-rest * slices // units)
         adding = ADDING + PART * rest * slices + QUEUING * (rest == blocks) if slices > 1 else 0
-        return rounds * (inner / slices + BEGINNING) + adding
+        return rounds * (inner / slices + pace * BEGINNING) + pace * adding
 
     slices = min(range(1, max(1, min(inner // THINNEST, most // rest, units)) + 1), key=cost)
     return (blocks, 1) if slices == 1 else (blocks - rest, slices)
@@ -59,7 +64,21 @@ def shares(blocks: int, inner: int, *, units: int, most: int) -> tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class SharedSums(Sums):
-    """`Sums` whose kernel shares out the blocks itself (kernels/dmma_tile.clh)."""
+    """`Sums` whose kernel shares out the blocks itself (kernels/dmma_tile.clh).
+
+    Attributes
+    ----------
+    finish : the covariances that the last slab makes of all sums, in place of a result in `target`
+    cut : how many blocks are done whole, and into how many slices others are cut; by default shared out here
+    """
+
+    finish: Finish | None = None
+    cut: tuple[int, int] | None = None
+
+    def shared_out(self, inner: int, units: int) -> tuple[int, int]:
+        """Return how many blocks of so many inner indices are done whole, and the slices of the others."""
+        part = self.form.rows * self.form.columns * self.total.itemsize
+        return shares(self.groups, inner, units=units, most=self.limit // part, pace=self.form.pace)
 
     def queue(
         self, device: Device, panels: tuple[Any, ...], sizes: tuple[np.generic, ...], slab: slice
@@ -68,23 +87,35 @@ class SharedSums(Sums):
         form = self.form
         part = form.rows * form.columns * self.total.itemsize
         deep = padded(slab.stop - slab.start, form.inner)
-        whole, slices = shares(self.groups, deep, units=device.units, most=self.limit // part)
+        whole, slices = self.cut or self.shared_out(deep, device.units)
         left = self.groups - whole
         # no part is written where no block is cut
         parts = device.buffer("parts", left * slices * part) if left else self.target
         more = np.int32(slab.start > 0)
-        kernel = device.kernel(self.name, self.files, self.defines)
-        shared = (parts, np.int32(whole), np.int32(slices), more)
-        groups = whole + left * slices
+        last = self.finish if slab.stop == self.shape[1] else None
+        made, made_of = (last.defines, last.queue(device)) if last else ({}, ())
+        kernel = device.kernel(self.name, self.files, {**self.defines, **made})
+        tasks = whole + left * slices
+        shared: tuple[Any, ...] = (parts, np.int32(whole), np.int32(slices), more)
+        groups = tasks
+        if form.lasting:
+            groups = min(tasks, device.units)
+            kept = groups * form.rows * form.columns * form.kept(deep) * KEPT_BYTES
+            shared += (np.int32(tasks), device.buffer("kept", kept) if kept else parts, *made_of)
         device.run(kernel, (groups,), (form.group,), *panels, self.target, *sizes, self.blocks, *shared)
         if not left:
             return
-        defines = {"REAL_BITS": 8 * self.total.itemsize, "SIDE": form.rows, "SQUARE": SQUARE}
+        defines = {
+            "REAL_BITS": 8 * self.total.itemsize,
+            "DEEP": form.rows,
+            "WIDE": form.columns,
+            "SQUARE": SQUARE,
+        }
         if self.name == "gram" and form.mirrors:
             defines["SYMMETRIC"] = 1
-        adder = device.kernel("add_parts", ("multiply/add_parts.cl",), defines)
+        adder = device.kernel("add_parts", (FINISH, "multiply/add_parts.cl"), {**defines, **made})
         counts = (np.int32(whole), np.int32(slices), more)
         extent = (np.int32(rows), np.int32(columns), np.int32(columns))
-        squares = (form.rows // SQUARE) ** 2
+        squares = (form.rows // SQUARE) * (form.columns // SQUARE)
         local = (SQUARE, SQUARE)
-        device.run(adder, (squares, left), local, parts, self.target, *extent, self.blocks, *counts)
+        device.run(adder, (squares, left), local, parts, self.target, *extent, self.blocks, *counts, *made_of)

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mtbridge.compute.blocks import spans
-from mtbridge.compute.centre import ordinary_centre
-from mtbridge.compute.forms import MOST_SQUARES, Form
+from mtbridge.compute.forms import HALVES, MOST_SQUARES, Form
 from mtbridge.compute.opencl_moments import SUM, Uncentred
 from mtbridge.compute.slices import slab_depth
 from mtbridge.matrix import Matrix
@@ -30,7 +29,7 @@ SETTINGS = {
     "WARP_ROWS": 64,
     "WARP_COLUMNS": 32,
     "STAGES": 4,
-    "WIDE_INNER": 1024,
+    "WIDE_INNER": 2048,
 }
 """Of kernels/split_mma.clh."""
 
@@ -50,12 +49,16 @@ MOST_BIAS = 4e-7
 """What a column's own sum of squares may be wrong by on average: cut-off sums are all too small."""
 
 
-def split_form(capability: int) -> Form:
-    """Return the form of centred float32 products in halves; with capability 0, in plain OpenCL C."""
-    chosen = {**(SETTINGS if capability else SMALL_SETTINGS), "PTX": int(capability > 0)}
+def split_form(capability: int, products: int = 3) -> Form:
+    """Return the form of float32 products in halves; with capability 0, in plain OpenCL C.
+
+    `products` of halves are taken for one product: 1 is as near as tf32 (opencl_split.py).
+    """
+    settings = SETTINGS if capability else SMALL_SETTINGS
+    chosen = {**settings, "PTX": int(capability > 0), "PRODUCTS": products}
     tile = chosen["TILE"]
     return Form(
-        headers=("split_mma.clh", "split_mma_ptx.clh", "split_mma_tile.clh"),
+        headers=("split_mma.clh", HALVES, "split_mma_ptx.clh", "split_mma_tile.clh"),
         file="split_mma",
         defines=chosen,
         left=tile,
@@ -67,7 +70,7 @@ def split_form(capability: int) -> Form:
         squares=MOST_SQUARES,
         shared=True,
         mirrors=True,
-        halves=True,
+        halves="split",
     )
 
 
@@ -109,15 +112,14 @@ def products(device: Device, form: Form, X: Matrix) -> tuple[Matrix, Matrix]:
     launches, (rows, columns) = Launches(device), X.shape
     source, steps = launches.source("right", X)
     raw = Uncentred(source, X.shape, steps, X.dtype, np.dtype(np.float32), form)
-    total, low, high = raw.measured(device)
-    chosen = ordinary_centre(total, low, high, rows=rows, dtype=raw.dtype)
-    if chosen is None:
-        raise ValueError("the columns are not ordinary")
     depth = slab_depth(form, (columns, rows, columns), size=raw.dtype.itemsize, units=device.units)
-    centring = raw.centred(device, *chosen, spans(rows, depth))
+    centring = raw.self_centred(device, spans(rows, depth))
     target, out = device.result("product", (columns, columns), SUM)
     launches.gram(form, centring, SUM, target, device.largest_buffer)
     found = device.receive(target, out)
+    chosen = centring.chosen(device)
+    if chosen is None:
+        raise ValueError("the columns are not ordinary")
     origin, exponent = chosen
     Z = np.ldexp(X - origin, -exponent.astype(np.int32))
     return found, Z.T @ Z

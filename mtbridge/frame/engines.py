@@ -12,15 +12,15 @@ from mtbridge.compute.engine import Engine
 _mine = threading.local()
 
 
-def opened(engine: str | Engine, device: str | None) -> Engine:
-    """Return `engine` itself, or the one of that name that this thread keeps open."""
+def opened(engine: str | Engine, device: str | None, precision: str = "full") -> Engine:
+    """Return `engine` itself, or the one of that name and precision that this thread keeps open."""
     if isinstance(engine, Engine):
         return engine
-    kept: dict[tuple[str, str | None], Engine] = _mine.__dict__.setdefault("engines", {})
+    kept: dict[tuple[str, str | None, str], Engine] = _mine.__dict__.setdefault("engines", {})
     # an index may come as a number, and 0 is one
     device = None if device is None else str(device)
-    key = engine, device or os.environ.get(VARIABLE)
+    key = engine, device or os.environ.get(VARIABLE), precision
     # what is no text may not be a key; `open_engine` says so
     if not isinstance(engine, str) or key not in kept:
-        kept[key] = open_engine(engine, device=device)
+        kept[key] = open_engine(engine, device=device, precision=precision)
     return kept[key]

@@ -13,6 +13,7 @@ from mtbridge.compute.engine import Engine
 from mtbridge.compute.operations import Missing
 from mtbridge.errors import OptionError, ShapeError
 from mtbridge.frame.annual import factor
+from mtbridge.frame.batches import batch_of, is_batch, refuse_for_batches
 from mtbridge.frame.engines import opened
 from mtbridge.frame.joined import gathered
 from mtbridge.frame.objects import weight_numbers
@@ -76,7 +77,8 @@ def covariance(
     Parameters
     ----------
     data : array or DataFrame of numbers, of shape (rows, symbols); rows are bars
-        Or a dict or list of Series, which are joined by their times (docs/statistics.md).
+        Or a dict or list of Series, which are joined by their times (docs/statistics.md). An array of shape
+        (…, rows, symbols) is a batch of matrices, such as sessions, each with an answer of its own.
     ddof : the divisor is ``rows - ddof``; 1 as in pandas
     missing : what NaN does
         "pairwise": each pair is computed on the rows that both columns have, its means and variances too.
@@ -99,7 +101,7 @@ def covariance(
 
     Returns
     -------
-    DataFrame if `data` has labels, else array; of shape (symbols, symbols), symmetric bit for bit
+    DataFrame if `data` has labels, else array; of shape (…, symbols, symbols), symmetric bit for bit
         NaN where a pair has ``ddof`` rows or fewer. A pair with inf in its common rows is NaN, no other.
 
     Raises
@@ -114,6 +116,11 @@ def covariance(
     refuse_no_flags(full=full)
     refuse_other("weight_kind", weight_kind, WEIGHT_KINDS)
     data = gathered(data)
+    if is_batch(data):
+        refuse_for_batches(weights=weights is not None, annualise=annualise is not False)
+        own: dict[str, Any] = {"ddof": ddof, "missing": missing, "min_periods": at_least(min_periods)}
+        found = batch_of(data, "covariance", opened(engine, device), dtype=checked(dtype), **own)
+        return found if full else found.matrix
     times, notes = factor(annualise, _rows(data))
     X, labels = table(without_level(data))
     given: dict[str, Any] = {
@@ -190,7 +197,7 @@ def correlation(
 
     Returns
     -------
-    DataFrame if `data` has labels, else array; of shape (symbols, symbols), symmetric bit for bit
+    DataFrame if `data` has labels, else array; of shape (…, symbols, symbols), symmetric bit for bit
         Never outside [-1, 1]; the diagonal is exactly 1. NaN for a pair of which one side never changes on
         the rows that both have, or holds inf there; ranks take an inf as an ordinary, outermost value.
     """
@@ -198,6 +205,11 @@ def correlation(
     refuse_other("method", method, METHODS)
     refuse_other("weight_kind", weight_kind, WEIGHT_KINDS)
     data = gathered(data)
+    if is_batch(data):
+        refuse_for_batches(weights=weights is not None, method=method != "pearson")
+        own: dict[str, Any] = {"missing": missing, "min_periods": at_least(min_periods)}
+        found = batch_of(data, "correlation", opened(engine, device), dtype=checked(dtype), **own)
+        return found if full else found.matrix
     X, labels = table(without_level(data))
     given: dict[str, Any] = {
         "engine": opened(engine, device),

@@ -45,9 +45,10 @@ def multiply(
 ) -> Table:
     """Return the matrix product of `A`, (rows, inner), and `B`, (inner, columns).
 
-    The error of an element is at most ``inner * eps * (|A| |B|)``, eps of the dtype. NaN and inf pass
-    through as in IEEE arithmetic. `engine`, `device`, `dtype` and `full` as for `covariance`; without
-    `dtype` the product is float32 only if both are.
+    The error of an element is at most ``inner * eps * (|A| |B|)``, eps of the dtype, unless `engine` was
+    opened in another precision of float32 (`open_engine`). NaN and inf pass through as in IEEE arithmetic.
+    `engine`, `device`, `dtype` and `full` as for `covariance`; without `dtype` the product is float32 only if
+    both are.
 
     Returns
     -------

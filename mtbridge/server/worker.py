@@ -34,7 +34,7 @@ class Server:
     Parameters
     ----------
     bind : "tcp://HOST:PORT"; port 0 or * takes a free one, and `endpoint` tells which
-    engine_name, device : as for `open_engine`
+    engine_name, device, precision : as for `open_engine`
     limits : what a message may hold
     insecure : allow an address that other machines can reach; nothing asks them for a password
     queue : what may be held before clients are told `busy`
@@ -56,6 +56,7 @@ class Server:
         *,
         engine_name: str = "auto",
         device: str | None = None,
+        precision: str = "full",
         limits: Limits | None = None,
         insecure: bool = False,
         queue: Queue | None = None,
@@ -64,6 +65,7 @@ class Server:
         self._bind = check_bind(bind, insecure=insecure)
         self._engine_name = engine_name
         self._device = device
+        self._precision = precision
         self._limits = limits or Limits()
         self._queue = queue or Queue()
         self._stop_seconds = stop_seconds
@@ -145,7 +147,7 @@ class Server:
         self.endpoint = router.getsockopt_string(zmq.LAST_ENDPOINT)
 
     def _open_engine(self) -> Engine:
-        return open_engine(self._engine_name, device=self._device)
+        return open_engine(self._engine_name, device=self._device, precision=self._precision)
 
     def _serve(
         self,

@@ -1,4 +1,5 @@
-// lanes.cpp - runs the kernel that stands before it: COLUMNS INNER WHOLE SLICES PANELS BLOCKS RESULTS, the last three files.
+// lanes.cpp - runs the kernel that stands before it, multiply if TWO_FACTORS is 1 and else gram:
+// ROWS COLUMNS INNER WHOLE SLICES LEFT RIGHT LARGEST BLOCKS RESULTS, the last five files; gram has the left panels only.
 // It writes the result, with a guard of -777 behind each row, and then the parts.
 template <class T> std::vector<T> contents(const char *path)
 {
@@ -11,12 +12,13 @@ template <class T> std::vector<T> contents(const char *path)
 
 int main(int, char **given)
 {
-    const int columns = std::atoi(given[1]), inner = std::atoi(given[2]), whole = std::atoi(given[3]);
-    const int slices = std::atoi(given[4]), stride = columns + 3;
-    const auto panels = contents<uint4>(given[5]);
-    const auto blocks = contents<int2>(given[6]);
+    const int rows = std::atoi(given[1]), columns = std::atoi(given[2]), inner = std::atoi(given[3]);
+    const int whole = std::atoi(given[4]), slices = std::atoi(given[5]), stride = columns + 3;
+    const auto left = contents<uint4>(given[6]), right = contents<uint4>(given[7]);
+    const auto largest = contents<uint>(given[8]);
+    const auto blocks = contents<int2>(given[9]);
     const int groups = whole + (static_cast<int>(blocks.size()) - whole) * slices;
-    std::vector<double> C(static_cast<std::size_t>(columns) * stride, -777);
+    std::vector<double> C(static_cast<std::size_t>(rows) * stride, -777);
     std::vector<double> parts(static_cast<std::size_t>(groups - whole) * TILE * TILE, -777);
     group_barrier = std::make_unique<std::barrier<>>(ITEMS);
     for (int run = 0; run < ITEMS / 32; run++)
@@ -27,12 +29,18 @@ int main(int, char **given)
             items.emplace_back([&, item] {
                 local_id = item;
                 group_id = group;
-                gram(panels.data(), C.data(), columns, inner, stride, blocks.data(), parts.data(), whole, slices, 0);
+#if TWO_FACTORS
+                const uint *of_columns = largest.data() + (rows + TILE - 1) / TILE * TILE;
+                multiply(left.data(), right.data(), largest.data(), of_columns, C.data(), rows, columns, inner, stride,
+                         blocks.data(), parts.data(), whole, slices, 0);
+#else
+                gram(left.data(), C.data(), columns, inner, stride, blocks.data(), parts.data(), whole, slices, 0);
+#endif
             });
         for (std::thread &item : items)
             item.join();
     }
-    std::ofstream out(given[7], std::ios::binary);
+    std::ofstream out(given[10], std::ios::binary);
     out.write(reinterpret_cast<const char *>(C.data()), C.size() * sizeof(double));
     out.write(reinterpret_cast<const char *>(parts.data()), parts.size() * sizeof(double));
     return out.good() ? 0 : 1;

@@ -1,6 +1,6 @@
-// lanes.hpp - what a kernel of kernels/gram/split_mma.cl needs to run as C++: a thread for each work-item, and the macros of
-// kernels/split_mma_ptx.clh, whose place this file takes. mma.sync is done by the definition of m16n8k16's fragments, by all
-// 32 items of a run together; a copy arrives only where the kernel waits for it.
+// lanes.hpp - what kernels/gram/split_mma.cl and kernels/multiply/split_mma.cl need to run as C++: a thread for each
+// work-item, and the macros of kernels/split_mma_ptx.clh and kernels/halves.clh, whose place this file takes. mma.sync is done
+// by the definition of m16n8k16's fragments, by all 32 items of a run together; a copy arrives only where the kernel waits.
 #include <algorithm>
 #include <barrier>
 #include <cmath>
@@ -47,6 +47,16 @@ inline double half_of(uint word, int high)
     return bits >> 15 ? -size : size;
 }
 
+// that of a float of these bits
+inline int exponent_of(uint bits)
+{
+    float number;
+    int exponent;
+    std::memcpy(&number, &bits, sizeof number);
+    std::frexp(number, &exponent);
+    return exponent;
+}
+
 inline void mma(float *c, bool anew, uint a0, uint a1, uint a2, uint a3, uint b0, uint b1)
 {
     const int run = local_id / 32, lane = local_id % 32;
@@ -77,5 +87,17 @@ inline void mma(float *c, bool anew, uint a0, uint a1, uint a2, uint a3, uint b0
 #define LOCAL_ADDRESS(to, pointer) (to) = 0, local_memory = reinterpret_cast<char *>(pointer)
 #define COPY_UNIT(base, unit, from) \
     copies.back().push_back({local_memory + (base) + 16 * (unit), reinterpret_cast<const char *>(from)})
+#ifndef SCALED
+#define SCALED 0
+#endif
+#if SCALED
+#define SCALES(table) const uint *table,
+#define SCALE_TABLE(table) table
+#define SCALED_BACK(sum, row_largest, column_largest) std::ldexp(sum, exponent_of(row_largest) + exponent_of(column_largest) - 20)
+#else
+#define SCALES(table)
+#define SCALE_TABLE(table) nullptr
+#define SCALED_BACK(sum, row_largest, column_largest) std::ldexp(sum, -20)
+#endif
 #define COPIES_ISSUED copies.emplace_back()
 #define COPIES_ARRIVED arrive(STAGES - 2)

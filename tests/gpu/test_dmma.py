@@ -113,7 +113,7 @@ def test_moments_and_pairs_are_right(dmma: OpenCLEngine) -> None:
         assert abs(found[i, j] - np.corrcoef(X[rows, i], X[rows, j])[0, 1]) < 1e-12
 
 
-def test_the_check_finds_a_kernel_for_other_panels(engine: OpenCLEngine) -> None:
-    portable = engine.form("float64")
-    assert nvidia.fault_of(engine._device, engine.form_in_use("float64")) == ""
-    assert "is wrong" in nvidia.fault_of(engine._device, replace(portable, skewed=True))
+def test_the_check_finds_a_kernel_that_reads_other_columns(engine: OpenCLEngine) -> None:
+    tensor = engine.form_in_use("float64")
+    assert nvidia.fault_of(engine._device, tensor) == ""
+    assert "is wrong" in nvidia.fault_of(engine._device, replace(tensor, right=32))

@@ -98,6 +98,6 @@ def test_a_worker_prepares_its_engine_before_it_takes_requests(monkeypatch: pyte
             self.ready = True
 
     engine = Prepared()
-    monkeypatch.setattr(mtbridge.server.worker, "open_engine", lambda name, device: engine)
+    monkeypatch.setattr(mtbridge.server.worker, "open_engine", lambda name, **options: engine)
     with Server("tcp://127.0.0.1:0"):
         assert engine.ready

@@ -42,7 +42,7 @@ class GatedWindows(NumpyEngine):
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> GatedWindows:
     engine = GatedWindows()
-    monkeypatch.setattr(mtbridge.server.worker, "open_engine", lambda name, device: engine)
+    monkeypatch.setattr(mtbridge.server.worker, "open_engine", lambda name, **options: engine)
     return engine
 
 

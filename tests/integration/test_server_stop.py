@@ -57,7 +57,7 @@ class ExclusiveEngine(NumpyEngine):
 def engine(monkeypatch: pytest.MonkeyPatch) -> GatedEngine:
     """The engine of the servers of a test: it computes when the test lets it."""
     engine = GatedEngine()
-    monkeypatch.setattr(mtbridge.server.worker, "open_engine", lambda name, device: engine)
+    monkeypatch.setattr(mtbridge.server.worker, "open_engine", lambda name, **options: engine)
     return engine
 
 
@@ -125,7 +125,7 @@ def test_small_work_is_done_by_whichever_thread_is_free_but_never_by_two_at_once
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     engine = ExclusiveEngine()
-    monkeypatch.setattr(mtbridge.server.worker, "open_engine", lambda name, device: engine)
+    monkeypatch.setattr(mtbridge.server.worker, "open_engine", lambda name, **options: engine)
     failures: list[BaseException] = []
 
     def work(endpoint: str, rows: int) -> None:
@@ -184,7 +184,7 @@ def test_the_port_is_free_as_soon_as_the_worker_has_stopped() -> None:
 def test_an_engine_that_cannot_be_opened_is_told_to_whoever_starts_the_worker(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def no_device(name: str, device: str | None) -> None:
+    def no_device(name: str, **options: str | None) -> None:
         raise DeviceError("There is no device.")
 
     with pytest.raises(OptionError, match="abacus"):

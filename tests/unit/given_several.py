@@ -11,8 +11,8 @@ from mtbridge.compute.opencl_engine import OpenCLEngine, open_opencl
 from mtbridge.compute.several import SeveralEngine
 from mtbridge.matrix import Matrix
 
-BLOCK = 16
-"""Columns of a block in tests: a matrix of fifty has ten pairs."""
+LEAST = 24
+"""Columns from which on matrices are shared in tests: those of 150 are cut into two stripes or more."""
 
 KINDS = ("packed", "tiled", "card")
 """With a processor's kernels, with a card's, and with a card's way of copying too."""
@@ -26,9 +26,9 @@ def three_engines(kind: str, open_tiled: Callable[[], OpenCLEngine]) -> list[Ope
     return opened
 
 
-def among(engines: list[OpenCLEngine], count: int = 2, *, block: int = BLOCK) -> SeveralEngine:
+def among(engines: list[OpenCLEngine], count: int = 2) -> SeveralEngine:
     """The first `count` engines as one; not closed, for the next test takes them again."""
-    return SeveralEngine(dict(enumerate(engines[:count])), block=block)
+    return SeveralEngine(dict(enumerate(engines[:count])), least=LEAST)
 
 
 def normal(rows: int, columns: int, dtype: str = "float64", order: str = "C") -> Matrix:

@@ -309,3 +309,26 @@ def test_pinned_arrays_and_arrays_to_download_into_work_on_either_engine(verdict
         out[...] = 0
         assert engine.download(LARGE, out=out) is out
         assert np.array_equal(out, LARGE)
+
+
+@pytest.mark.parametrize(("given", "name"), [(OPENCL_WINS, "opencl"), (NUMPY_WINS, "numpy")])
+def test_answers_go_into_an_array_of_the_callers_on_either_engine(
+    verdict: Verdict, given: Calibration, name: str
+) -> None:
+    with AutoEngine("cpu", calibration=given) as engine:
+        out = engine.empty_pinned((SIDE, SIDE))
+        for call in (
+            lambda out: engine.multiply(LARGE.T, LARGE, out=out),
+            lambda out: engine.gram(LARGE, out=out),
+            lambda out: operations.covariance(LARGE, engine=engine, out=out).matrix,
+        ):
+            out[...] = np.nan
+            assert call(out) is out
+            assert engine.used.name == name
+            assert np.array_equal(out, call(None))
+        batch = np.stack([LARGE, LARGE])
+        many = np.empty_like(batch)
+        assert engine.multiply(batch, batch, out=many) is many
+        assert np.allclose(many, batch @ batch)
+        assert engine.gram(batch, out=many) is many
+        assert np.allclose(many, batch.transpose(0, 2, 1) @ batch)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mtbridge.bench import gpu
 from mtbridge.bench.gpu_report import is_of_gpu, markdown_tables, text_table
 from mtbridge.cli import main
 from mtbridge.compute.devices import Verdict
@@ -30,6 +31,8 @@ TITLES = [
     ROLLED,
     f"pairwise cov {SIDE}x{SIDE} scattered",
     f"pairwise cov {SIDE}x{SIDE} leading",
+    f"covariance host {2 * SIDE}x{SIDE}",
+    f"batch {SIDE}x60x2",
 ]
 REDUCED = ["opencl mean", "opencl pairs", "opencl variance", "opencl top pairs", "opencl eigenvalue"]
 KEYS = {
@@ -89,15 +92,18 @@ def test_every_case_has_the_chosen_kernels_each_family_and_each_peer(rows: list[
     for dtype in DTYPES:
         families = ["opencl", "register_tiled"]
         tensor = ["dmma"] if dtype == "float64" else []
-        split = ["split_mma"] if dtype == "float32" else []
+        dense = ["dmma", "int8_mma"] if dtype == "float64" else ["split", "single"]
+        split = ["split_wgmma", "split_mma", "single"] if dtype == "float32" else ["dmma", "int8_mma"]
         matrices = ["opencl", "opencl packed", "floor", "floor packed"]
         expected = {
-            TITLES[0]: [*families, *tensor, "cublas", "cublas syrk"],
-            TITLES[1]: [*families, *tensor, "cublas"],
-            TITLES[2]: [*families, *tensor, *split, "torch"],
+            TITLES[0]: [*families, *dense, "cublas", "cublas syrk"],
+            TITLES[1]: [*families, *dense, "cublas"],
+            TITLES[2]: [*families, *split, "torch"],
             ROLLED: [*matrices, *(REDUCED if dtype == "float64" else []), "torch"],
             TITLES[4]: [*families, *tensor, "dense", "torch"],
             TITLES[5]: [*families, *tensor, "dense", "torch"],
+            TITLES[6]: ["opencl", "opencl pinned", "torch", "torch pinned", "numpy"],
+            TITLES[7]: ["opencl", "register_tiled", "one by one", "torch"],
         }
         for title, names in expected.items():
             assert list(of(rows, title, dtype)) == names
@@ -113,7 +119,7 @@ def test_what_ran_is_right_and_the_same_each_time(rows: list[Row]) -> None:
         *REDUCED,
     }
     for row in ran:
-        terms = 60 if row["case"] == ROLLED else SIDE
+        terms = 60 if row["case"] in (ROLLED, TITLES[7]) else SIDE
         allowed = 1e-8 if row["contender"] == "opencl eigenvalue" else terms * np.finfo(row["dtype"]).eps
         assert row["error"] <= allowed, row
         assert row["same_bits"], row
@@ -132,12 +138,48 @@ def test_rows_have_the_keys_of_all_benchmarks_and_their_own(rows: list[Row]) -> 
 
 
 def test_a_family_that_the_device_lacks_says_what_it_needs(rows: list[Row]) -> None:
-    lacking = [row for row in rows if row["contender"] in ("dmma", "split_mma")]
-    assert len(lacking) == 4 + 2
+    families = ("dmma", "int8_mma", "split_wgmma", "split_mma", "split", "single")
+    lacking = [row for row in rows if row["contender"] in families]
+    assert len(lacking) == 5 + 3 + 2 + 2 * 2 + 1
     for row in lacking:
         assert row["median_s"] is None
         assert row["versus"] == row["shares"] == {}
-        assert "compute capability 8.0" in row["note"]
+        first = "9.0" if row["contender"] == "split_wgmma" else "8.0"
+        assert f"compute capability {first}" in row["note"]
+        assert not row["note"].endswith(".")
+
+
+def test_an_interrupted_run_keeps_the_cases_that_were_done(
+    run: Run, verdict: Verdict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timed = gpu.in_turn
+    turns: list[int] = []
+
+    def second_is_interrupted(*arguments: Any, **options: Any) -> Any:
+        turns.append(1)
+        if len(turns) == 2:
+            raise KeyboardInterrupt
+        return timed(*arguments, **options)
+
+    monkeypatch.setattr(gpu, "in_turn", second_is_interrupted)
+    arguments = (
+        "--device",
+        "cpu",
+        "--sizes",
+        "9",
+        "--rounds",
+        "1",
+        "--peers",
+        "",
+        "--cases",
+        "gram,multiply",
+    )
+    code, out, err = run(*arguments, "--json", "part.json")
+    assert code != 0
+    assert "the cases that were done are kept" in err
+    kept = json.loads(Path("part.json").read_text(encoding="utf-8"))["rows"]
+    assert list(dict.fromkeys((row["case"], row["dtype"]) for row in kept))[-1] == ("gram 9x9", "float32")
+    assert all(f"{row['case']}, {row['dtype']}" in out for row in kept)
 
 
 def test_a_peer_without_a_card_or_a_package_says_so(rows: list[Row]) -> None:
@@ -166,10 +208,17 @@ def test_shares_and_ratios_are_those_of_the_same_run(rows: list[Row]) -> None:
         for name, floor in (("opencl", "floor"), ("opencl packed", "floor packed")):
             ratio = rolled[floor]["median_s"] / rolled[name]["median_s"]
             assert rolled[name]["versus"][floor] == pytest.approx(ratio)
-        for title in TITLES[4:]:
+        for title in TITLES[4:6]:
             found = of(rows, title, dtype)
             ratio = found["dense"]["median_s"] / found["register_tiled"]["median_s"]
             assert found["register_tiled"]["versus"]["dense"] == pytest.approx(ratio)
+        host = of(rows, TITLES[6], dtype)
+        ratio = host["numpy"]["median_s"] / host["opencl"]["median_s"]
+        assert host["opencl"]["versus"]["numpy"] == pytest.approx(ratio)
+        assert host["opencl"]["shares"] == {}, "its time is that of copies"
+        small = of(rows, TITLES[7], dtype)
+        ratio = small["one by one"]["median_s"] / small["opencl"]["median_s"]
+        assert small["opencl"]["versus"]["one by one"] == pytest.approx(ratio)
 
 
 def test_the_file_has_the_machine_and_the_words_go_to_stderr(

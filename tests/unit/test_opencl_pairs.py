@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from given_kernels import launched
 from given_matrices import lying
 
 from mtbridge.compute import masked, opencl_careful, opencl_pairs, slices
@@ -14,9 +15,7 @@ from mtbridge.compute.opencl_engine import OpenCLEngine
 from mtbridge.compute.pair_moments import PairMoments
 from mtbridge.compute.row_lists import Lists
 from mtbridge.matrix import DTYPES, Matrix
-from mtbridge.sources import program_text
 
-GUARD = 64
 SHAPES = [(1, 1), (2, 5), (31, 23), (33, 25), (127, 64), (300, 97), (700, 3)]
 
 
@@ -204,15 +203,16 @@ def test_a_device_without_float64_leaves_it_to_the_host(
     check(device_engine.pair_moments(X), X, 1e-6)
 
 
-def test_uploaded_data_come_back_only_where_something_is_missing(
-    device_engine: OpenCLEngine, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_uploaded_data_do_not_come_back(
+    device_engine: OpenCLEngine, order: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X = with_gaps(90, 5, "float64")
-    check(device_engine.pair_moments(device_engine.upload(X)), X, 1e-12)
     complete = np.nan_to_num(X, nan=2000.0)
-    held = device_engine.upload(complete)
+    held, whole = (device_engine.upload(lying(one, order)) for one in (X, complete))
     monkeypatch.setattr(device_engine, "download", None)
-    check(device_engine.pair_moments(held), complete, 1e-12)
+    check(device_engine.pair_moments(held), X, 1e-12)
+    check(device_engine.pair_moments(whole), complete, 1e-12)
 
 
 def test_repeated_calls_give_the_same_bits(device_engine: OpenCLEngine) -> None:
@@ -245,39 +245,6 @@ def test_lists_name_the_missing_rows_or_the_present_ones_whichever_are_fewer() -
 # The kernels
 
 
-def launched(
-    engine: OpenCLEngine,
-    file: str,
-    defines: dict[str, int],
-    groups: tuple[int, int],
-    arguments: list[Any],
-    target: int,
-    shape: tuple[int, ...],
-) -> Matrix:
-    """Run a kernel whose argument number `target`, an array to start from, must not be written beside."""
-    import pyopencl as cl
-
-    context, queue = engine._device._context, engine._device._queue
-    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
-    (kernel,) = cl.Program(context, program_text((file,), defines)).build().all_kernels()
-    before = arguments[target]
-    whole = np.full(2 * GUARD + before.size, 77, before.dtype)
-    whole[GUARD:-GUARD] = before.ravel()
-    buffer = cl.Buffer(context, flags, hostbuf=whole)
-    size = whole.itemsize
-    arguments[target] = buffer.get_sub_region(GUARD * size, before.size * size)
-    given = [
-        cl.Buffer(context, flags, hostbuf=one) if isinstance(one, np.ndarray) else one for one in arguments
-    ]
-    kernel.set_args(*given)
-    group = defines["GROUP"]
-    cl.enqueue_nd_range_kernel(queue, kernel, (groups[0] * group, groups[1]), (group, 1))
-    cl.enqueue_copy(queue, whole, buffer)
-    assert (whole[:GUARD] == 77).all()
-    assert (whole[-GUARD:] == 77).all()
-    return whole[GUARD:-GUARD].reshape(shape)
-
-
 @pytest.mark.filterwarnings("ignore::pyopencl.CompilerWarning")
 @pytest.mark.parametrize("group", [1, 8])
 @pytest.mark.parametrize("turned", [False, True])
@@ -289,11 +256,12 @@ def test_presence_and_common_rows_are_what_their_heads_say(
     steps = (np.int64(1), np.int64(rows)) if turned else (np.int64(columns), np.int64(1))
     words = -(-rows // 32)
     across = -(-columns // 16)
-    bits = launched(
+    (bits,) = launched(
         opencl_engine,
-        "pairwise/presence.cl",
+        ("pairwise/presence.cl",),
         {"COLUMNS": 16, "GROUP": group},
         (across, words),
+        (group, 1),
         [
             np.ascontiguousarray(X.T if turned else X),
             np.zeros((words, columns), np.uint32),
@@ -301,32 +269,28 @@ def test_presence_and_common_rows_are_what_their_heads_say(
             np.int32(rows),
             *steps,
         ],
-        1,
-        (words, columns),
+        (1,),
     )
     there = ~np.isnan(X)
     for row in range(words * 32):
         expected = there[row] if row < rows else np.zeros(columns, bool)
         assert np.array_equal(bits[row // 32] >> np.uint32(row % 32) & 1, expected)
-    counts = launched(
+    (counts,) = launched(
         opencl_engine,
-        "pairwise/common_rows.cl",
-        {"COLUMNS": 16, "GROUP": group, "ROWS": 4},
+        ("pairwise/common_rows.cl",),
+        {"COLUMNS": 16, "ROWS": 4},
         (across, -(-columns // 4)),
+        (1, 1),
         [bits, np.zeros((columns, columns), np.int32), np.int32(columns), np.int32(words)],
-        1,
-        (columns, columns),
+        (1,),
     )
     assert np.array_equal(counts, there.T.astype(int) @ there.astype(int))
 
 
 @pytest.mark.filterwarnings("ignore::pyopencl.CompilerWarning")
-@pytest.mark.parametrize("group", [1, 8])
 @pytest.mark.parametrize("more", [0, 1])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_listed_sums_are_what_their_head_says(
-    opencl_engine: OpenCLEngine, dtype: str, more: int, group: int
-) -> None:
+def test_listed_sums_are_what_their_head_says(opencl_engine: OpenCLEngine, dtype: str, more: int) -> None:
     panel, panels, first, height = 24, 2, 100, 20
     random = np.random.default_rng(3)
     Z = random.standard_normal((panels, height, panel)).astype(dtype)
@@ -337,14 +301,14 @@ def test_listed_sums_are_what_their_head_says(
     begins = np.cumsum([0, *(lengths[:-1] + 2)]) + 1
     edges = np.array([begins, begins + lengths], np.int32)
     width = panels * panel
-    found = launched(
+    (found,) = launched(
         opencl_engine,
-        "pairwise/listed_sums.cl",
-        {"REAL_BITS": 8 * Z.itemsize, "SUM_BITS": 64, "PANEL": panel, "GROUP": group, "LISTS": 2},
+        ("pairwise/listed_sums.cl",),
+        {"REAL_BITS": 8 * Z.itemsize, "SUM_BITS": 64, "PANEL": panel, "LISTS": 2},
         (panels, 3),
+        (1, 1),
         [Z, rows, edges, np.full((2, 5, width), 5.0), *map(np.int32, (5, height, first, more))],
-        3,
-        (2, 5, width),
+        (3,),
     )
     wide = Z.transpose(1, 0, 2).reshape(height, width).astype(float)
     for number, one in enumerate(lists):

@@ -162,7 +162,7 @@ def test_what_is_no_candidate_is_refused_with_its_reason(
     ("limits", "words"),
     [
         (Limits(0, 32, 32768), "ITEMS 64 is not at most largest group 32"),
-        (Limits(0, 64, 2048), "local bytes 8192 is not at most local bytes of the device 2048"),
+        (Limits(0, 64, 2048), "local bytes 24576 is not at most local bytes of the device 2048"),
     ],
 )
 def test_a_group_stays_inside_what_the_device_allows(limits: Limits, words: str) -> None:

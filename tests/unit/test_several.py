@@ -8,16 +8,17 @@ import exact
 import numpy as np
 import pytest
 from given_matrices import lying
-from given_several import BLOCK, KINDS, among, assert_product, normal, prices, three_engines
+from given_several import KINDS, LEAST, among, assert_product, normal, prices, three_engines
 
 from mtbridge.compute import Engine, masked, operations
 from mtbridge.compute.devices import Verdict
-from mtbridge.compute.opencl_engine import OpenCLEngine, open_opencl
+from mtbridge.compute.nvidia import tensor_core_form
+from mtbridge.compute.opencl_engine import OpenCLEngine
 from mtbridge.compute.several import SeveralEngine
 from mtbridge.errors import ShapeError
 from mtbridge.matrix import DTYPES, Matrix
 
-COLUMNS = [1, 2, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 53]
+COLUMNS = [1, 2, LEAST - 1, LEAST, 32, 33, 73, 150]
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -41,21 +42,21 @@ def test_a_shared_gram_matrix_is_right_and_symmetric_bit_for_bit(
     C = shared.gram(X)
     assert_product(C, X.T, X)
     assert np.array_equal(C, C.T)
-    assert (shared.used is shared) == (columns > BLOCK)
+    assert (shared.used is shared) == (columns >= LEAST)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("rows", [1, BLOCK, 47])
+@pytest.mark.parametrize("rows", [1, 32, 150])
 @pytest.mark.parametrize("inner", [1, 2, 211])
-@pytest.mark.parametrize("columns", [1, BLOCK + 1, 53])
+@pytest.mark.parametrize("columns", [1, 33, 53])
 def test_a_shared_product_is_right(
     engines: list[OpenCLEngine], rows: int, inner: int, columns: int, dtype: str, order: str
 ) -> None:
     A, B = normal(rows, inner, dtype, order), normal(inner, columns, dtype, order)
     shared = among(engines, 3)
     assert_product(shared.multiply(A, B), A, B)
-    assert (shared.used is shared) == (max(rows, columns) > BLOCK)
+    assert (shared.used is shared) == (max(rows, columns) >= LEAST)
 
 
 def test_batches_and_products_of_two_matrices_are_shared_one_by_one(engines: list[OpenCLEngine]) -> None:
@@ -92,7 +93,7 @@ def answers(shared: Engine, X: Matrix) -> list[bytes]:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("rows", "columns"), [(1, 53), (300, 97), (1009, 2 * BLOCK)])
+@pytest.mark.parametrize(("rows", "columns"), [(1, 150), (300, 97), (1009, 64)])
 def test_bits_are_the_same_each_time_and_for_any_number_of_devices(
     engines: list[OpenCLEngine], rows: int, columns: int, dtype: str
 ) -> None:
@@ -105,7 +106,7 @@ def test_bits_are_the_same_each_time_and_for_any_number_of_devices(
 @pytest.mark.parametrize("order", ["C", "F", "strided"])
 @pytest.mark.parametrize("source", DTYPES)
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("rows", "columns"), [(2, 17), (300, 53), (1009, 33)])
+@pytest.mark.parametrize(("rows", "columns"), [(2, 33), (300, 150), (1009, 64)])
 def test_shared_moments_are_those_of_one_engine(
     engines: list[OpenCLEngine], rows: int, columns: int, source: str, dtype: str, order: str
 ) -> None:
@@ -130,10 +131,10 @@ def test_shared_moments_are_those_of_one_engine(
 
 @pytest.mark.parametrize("statistic", ["covariance", "correlation"])
 def test_shared_statistics_are_those_of_exact_arithmetic(engines: list[OpenCLEngine], statistic: str) -> None:
-    X = 1e5 + 0.01 * normal(23, BLOCK + 3)
+    X = 1e5 + 0.01 * normal(23, 35)
     X[:, 4] = 1e5
-    X[:, BLOCK + 1] *= 1e-170
-    X[:, BLOCK] *= 1e150
+    X[:, 33] *= 1e-170
+    X[:, 32] *= 1e150
     shared = among(engines)
     found = getattr(operations, statistic)(X, engine=shared)
     assert found.device == shared.device
@@ -151,15 +152,15 @@ def test_shared_statistics_are_those_of_exact_arithmetic(engines: list[OpenCLEng
 
 
 def hostile(rows: int) -> Matrix:
-    """Columns of every kind, some beside each other in one block, others in blocks far apart."""
-    X = prices(rows, 3 * BLOCK + 5)
+    """Columns of every kind, some beside each other in one stripe, others in stripes far apart."""
+    X = prices(rows, 101)
     X[rows // 2, 1] = np.inf
-    X[3, 2 * BLOCK] = -np.inf
+    X[3, 64] = -np.inf
     X[:, 5] = 0.1
-    X[:, 3 * BLOCK] = 1e9 + 0.1
+    X[:, 96] = 1e9 + 0.1
     X[:, 7] *= 1e200
-    X[:, BLOCK + 2] *= 1e-170
-    X[:, 2 * BLOCK + 1] = np.where(np.arange(rows) % 2, 1.7e308, -1.7e308)
+    X[:, 34] *= 1e-170
+    X[:, 65] = np.where(np.arange(rows) % 2, 1.7e308, -1.7e308)
     X[:, -1] = X[:, 0]
     return X
 
@@ -184,16 +185,16 @@ def test_hostile_columns_harm_nobody_else_wherever_they_stand(
         # a scale past the range of float64, at either end, says nothing
         assert near[finite & np.isfinite(scale) & (scale > 0)].all()
     lost = np.isinf(X).any(axis=0)
-    for constant in (5, 3 * BLOCK):
+    for constant in (5, 96):
         assert (found.comoment[constant, ~lost] == 0).all()
     assert found.comoment.tobytes() == found.comoment.T.tobytes()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_equal_columns_in_different_blocks_correlate_by_exactly_one(
+def test_equal_columns_in_different_stripes_correlate_by_exactly_one(
     engines: list[OpenCLEngine], dtype: str
 ) -> None:
-    X = np.repeat(prices(700, 1), 53, axis=1)
+    X = np.repeat(prices(700, 1), 150, axis=1)
     assert (among(engines, 3).moments(X, dtype=np.dtype(dtype)).correlation() == 1).all()
 
 
@@ -201,8 +202,8 @@ def test_equal_columns_in_different_blocks_correlate_by_exactly_one(
 def test_infinities_and_nan_stay_in_their_rows_and_columns_of_a_gram_matrix(
     engines: list[OpenCLEngine], dtype: str
 ) -> None:
-    X = normal(40, 50, dtype)
-    X[3, 2], X[4, 20], X[5, 49] = np.inf, -np.inf, np.nan
+    X = normal(40, 150, dtype)
+    X[3, 2], X[4, 70], X[5, 149] = np.inf, -np.inf, np.nan
     C = among(engines).gram(X)
     with np.errstate(invalid="ignore"):
         right = X.T @ X
@@ -237,28 +238,107 @@ def test_what_lies_on_a_device_windows_and_ranks_are_left_to_the_first(engines: 
     assert "on one device" in shared.why
 
 
-@pytest.mark.parametrize("tiled", [False, True])
-def test_blocks_past_the_largest_buffer_are_cut_by_each_engine_alike(
-    verdict: Verdict, open_tiled: Callable[..., OpenCLEngine], tiled: bool
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("rows", "columns"), [(1, 150), (37, 97), (300, 150), (1009, 64)])
+def test_shared_bits_are_those_of_one_device_alone(
+    engines: list[OpenCLEngine], rows: int, columns: int, dtype: str
 ) -> None:
-    largest = 40_000
-    opened = [open_tiled(largest) if tiled else open_opencl("cpu", largest_buffer=largest) for _ in range(3)]
+    X, shared = prices(rows, columns, dtype), among(engines, 3)
+    assert shared.gram(X).tobytes() == engines[0].gram(X).tobytes()
+    for kind in map(np.dtype, DTYPES):
+        found, alone = shared.moments(X, dtype=kind), centred_by(engines[0]).moments(X, dtype=kind)
+        assert shared.used is shared
+        for name in ("comoment", "origin", "exponent", "mean"):
+            assert getattr(found, name).tobytes() == getattr(alone, name).tobytes(), name
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_shared_covariances_have_the_bits_of_one_device_and_may_be_written_to_an_array(
+    engines: list[OpenCLEngine], dtype: str
+) -> None:
+    X, shared, kind = prices(300, 150, dtype), among(engines, 3), np.dtype(dtype)
+    alone = centred_by(engines[0]).complete_covariance(X, dtype=kind, ddof=1)
+    out = np.full((150, 150), np.nan, kind)
+    found = shared.complete_covariance(X, dtype=kind, ddof=1, out=out)
+    if engines[0]._packed:
+        # a processor leaves them to its moments
+        assert alone is found is None
+        return
+    assert shared.used is shared
+    assert alone is not None
+    assert found is not None
+    assert found.matrix is out
+    assert out.tobytes() == alone.matrix.tobytes()
+    assert np.array_equal(found.exponent, alone.exponent)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_covariance_of_columns_that_miss_something_is_left_to_moments(
+    engines: list[OpenCLEngine], bad: float
+) -> None:
+    X, shared = prices(60, 97), among(engines)
+    X[3, 40] = bad
+    for _ in range(2):
+        assert shared.complete_covariance(X, dtype=X.dtype, ddof=1) is None
+    X[3, 40] = X[2, 40]
+    assert engines[0]._packed or shared.complete_covariance(X, dtype=X.dtype, ddof=1) is not None
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_shared_answers_are_written_to_an_array_that_is_given(
+    engines: list[OpenCLEngine], dtype: str
+) -> None:
+    X, shared = normal(37, 97, dtype), among(engines)
+    out = np.full((97, 97), np.nan, dtype)
+    assert shared.gram(X, out=out) is out
+    assert out.tobytes() == shared.gram(X).tobytes()
+    out.fill(np.nan)
+    assert shared.multiply(X.T, X, out=out) is out
+    assert shared.used is shared
+    assert_product(out, X.T, X)
+
+
+def test_a_matrix_past_the_largest_buffer_is_left_to_the_first(
+    open_tiled: Callable[..., OpenCLEngine],
+) -> None:
     X = prices(601, 53)
-    first = None
-    for count in (1, 2, 3):
-        with SeveralEngine(dict(enumerate(opened[:count])), block=BLOCK) as shared:
-            C = shared.gram(X)
-            assert_product(C, X.T, X)
-            assert first in (None, C.tobytes())
-            first = C.tobytes()
-            scale = np.sqrt(np.diagonal(np.cov(X, rowvar=False)))
-            error = np.abs(shared.moments(X).covariance() - np.cov(X, rowvar=False))
-            assert (error <= 1e-12 * np.outer(scale, scale)).all()
+    with SeveralEngine({0: open_tiled(40_000), 1: open_tiled(40_000)}, least=LEAST) as shared:
+        assert_product(shared.gram(X), X.T, X)
+        assert shared.used is shared.first
+        scale = np.sqrt(np.diagonal(np.cov(X, rowvar=False)))
+        error = np.abs(shared.moments(X).covariance() - np.cov(X, rowvar=False))
+        assert (error <= 1e-12 * np.outer(scale, scale)).all()
 
 
-def test_a_block_that_no_longer_fits_makes_room_for_the_next(verdict: Verdict) -> None:
-    """Two blocks of 40 x 16 float64 fit the largest buffer, where five are needed."""
-    with open_opencl("cpu", largest_buffer=2 * 40 * BLOCK * 8) as one, open_opencl("cpu") as roomy:
-        X = normal(40, 5 * BLOCK)
-        found = SeveralEngine({0: one}, block=BLOCK).gram(X)
-        assert found.tobytes() == SeveralEngine({0: roomy}, block=BLOCK).gram(X).tobytes()
+@pytest.mark.parametrize("family", ["dmma", "split_wgmma", "split_mma"])
+def test_kernels_for_tensor_cores_are_shared_with_the_bits_of_one_device(
+    open_tiled: Callable[[], OpenCLEngine], family: str
+) -> None:
+    """In plain OpenCL C: their tiles are cut into slices or pieces, by which bits go."""
+    dtype = np.dtype(np.float64 if family == "dmma" else np.float32)
+    opened = [open_tiled(), open_tiled()]
+    for engine in opened:
+        engine.centred_from = 0
+        if family == "dmma":
+            engine._use("float64", tensor_core_form(0))
+        else:
+            engine.use_halves(0, family)
+    # deep enough for slices where there are few units, and hostile columns for those that the host centres
+    with SeveralEngine(dict(enumerate(opened)), least=LEAST) as shared:
+        X = prices(700, 333, dtype.name)
+        assert shared.gram(X).tobytes() == opened[0].gram(X).tobytes()
+        for some in (X, hostile(150)):
+            found, alone = shared.moments(some, dtype=dtype), opened[0].moments(some, dtype=dtype)
+            assert shared.used is shared
+            assert found.comoment.tobytes() == alone.comoment.tobytes()
+            assert found.mean.tobytes() == alone.mean.tobytes()
+        one, both = (e.complete_covariance(X, dtype=dtype, ddof=1) for e in (opened[0], shared))
+        assert one is not None
+        assert both is not None
+        assert both.matrix.tobytes() == one.matrix.tobytes()
+
+
+def centred_by(engine: OpenCLEngine) -> OpenCLEngine:
+    """The engine, which centres small matrices on its device too."""
+    engine.centred_from = 0
+    return engine

@@ -153,7 +153,7 @@ def test_the_command_line_shares_a_product_and_says_so(
     words = ["multiply", *factors, "--engine", "opencl", "--device", "0+1", "-v", "-o", str(output)]
     done = run("-m", "mtbridge", *words, environment=two_processors)
     assert done.returncode == 0, done.stderr
-    assert "opencl shared 49 blocks among 2 devices: device 0 did " in done.stderr
+    assert "opencl shared 15 stripes among 2 devices: device 0 did " in done.stderr
     assert "opencl on 2 x " in done.stderr
     a, b = (np.load(path) for path in factors)
     with np.load(output) as found:
@@ -196,7 +196,7 @@ from mtbridge.compute import open_engine
 with open_engine("opencl", device=0) as one, open_engine("opencl", device="1") as other:
     handles = {engine.kernels_device.queue.device.int_ptr for engine in (one, other)}
 with open_engine("opencl", device="1+0") as both:
-    shared = [engine.kernels_device.queue.device.int_ptr for engine in both._engines.values()]
+    shared = [engine.kernels_device.queue.device.int_ptr for engine in (one.engine for one in both._members)]
     print(len(handles), len(set(shared)), set(shared) == handles, both.device)
 """
 

@@ -9,17 +9,19 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from given_several import BLOCK, KINDS, among, assert_product, normal, prices, three_engines
+from given_several import KINDS, LEAST, among, assert_product, normal, prices, three_engines
 
-from mtbridge.compute import several
+from mtbridge.compute import opencl_conveyor, several, several_work
 from mtbridge.compute.aligned import aligned_empty
 from mtbridge.compute.devices import Verdict
 from mtbridge.compute.opencl_engine import OpenCLEngine, open_opencl
 from mtbridge.compute.several import SeveralEngine
+from mtbridge.compute.several_stripes import stripes_of_triangle
 from mtbridge.errors import DeviceError
 from mtbridge.matrix import Matrix
 
@@ -34,39 +36,54 @@ def engines(
         engine.close()
 
 
+WIDE = 1_300
+"""Columns of as many stripes as there are at most."""
+
+
 class Watched:
-    """What was uploaded to an engine, and by which threads."""
+    """What was sent to a device, and by which threads."""
 
     def __init__(self, engine: OpenCLEngine, monkeypatch: pytest.MonkeyPatch) -> None:
         self.threads: set[int] = set()
-        self.uploads = 0
-        upload = engine.upload
+        self.sent: list[tuple[int, ...]] = []
+        device = engine.kernels_device
+        send = device.send
 
-        def watched(X: Matrix) -> Any:
+        def watched(slot: str, array: Matrix) -> Any:
             self.threads.add(threading.get_ident())
-            self.uploads += 1
-            return upload(X)
+            self.sent.append(array.shape)
+            return send(slot, array)
 
-        monkeypatch.setattr(engine, "upload", watched)
+        monkeypatch.setattr(device, "send", watched)
 
 
-def test_each_device_has_one_thread_of_its_own_and_is_sent_a_block_once(
+def test_each_device_has_one_thread_of_its_own_and_is_sent_a_matrix_once(
     engines: list[OpenCLEngine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = [Watched(engine, monkeypatch) for engine in engines]
     before = threading.active_count()
-    columns = 7 * BLOCK + 1
-    among(engines, 3).gram(normal(50, columns))
+    X = normal(50, WIDE)
+    among(engines, 3).gram(X)
     assert threading.active_count() == before
-    assert all(watched.uploads <= -(-columns // BLOCK) for watched in seen)
-    assert all(len(watched.threads) <= 1 for watched in seen)
-    used = [watched.threads for watched in seen if watched.threads]
-    assert len(set().union(*used)) == len(used)
-    assert threading.get_ident() not in set().union(*used)
+    assert all(watched.sent == [X.shape] for watched in seen)
+    assert all(len(watched.threads) == 1 for watched in seen)
+    used = set().union(*(watched.threads for watched in seen))
+    assert len(used) == len(seen)
+    assert threading.get_ident() not in used
+
+
+def test_every_stripe_is_done_by_one_device_and_counted(engines: list[OpenCLEngine]) -> None:
+    shared = among(engines, 3)
+    shared.gram(normal(5, WIDE))
+    numbers = [int(word.rstrip(",")) for word in shared.why.split() if word.rstrip(",").isdigit()]
+    stripes, devices, *pairs = numbers
+    assert devices == 3
+    assert pairs[::2] == [0, 1, 2]
+    assert sum(pairs[1::2]) == stripes > 8
 
 
 class Failing:
-    """Lets a device's `allocate` fail, of which uploads are made, from a call on."""
+    """Lets a device's `buffer`, of which it takes all that it keeps, fail from a call on."""
 
     def __init__(
         self,
@@ -79,16 +96,16 @@ class Failing:
     ) -> None:
         self.calls = 0
         device = engine.kernels_device
-        allocate = device.allocate
+        buffer = device.buffer
 
-        def failing(size: int) -> Any:
+        def failing(slot: str, size: int) -> Any:
             self.calls += 1
             if first <= self.calls <= last:
                 # a new one each time: an exception that is kept keeps what its frames hold
                 raise type(error)(*error.args)
-            return allocate(size)
+            return buffer(slot, size)
 
-        monkeypatch.setattr(device, "allocate", failing)
+        monkeypatch.setattr(device, "buffer", failing)
 
 
 def assert_nothing_is_left(engines: list[OpenCLEngine], threads: int) -> None:
@@ -101,7 +118,7 @@ def assert_nothing_is_left(engines: list[OpenCLEngine], threads: int) -> None:
 def test_a_device_that_fails_is_named_the_others_end_and_no_buffer_is_left(
     engines: list[OpenCLEngine], monkeypatch: pytest.MonkeyPatch, first: int
 ) -> None:
-    X, shared, before = normal(50, 10 * BLOCK), among(engines, 3), threading.active_count()
+    X, shared, before = normal(50, WIDE), among(engines, 3), threading.active_count()
     right = shared.gram(X)
     answers: list[weakref.ref[Matrix]] = []
 
@@ -110,19 +127,16 @@ def test_a_device_that_fails_is_named_the_others_end_and_no_buffer_is_left(
         answers.append(weakref.ref(made))
         return made
 
-    def again_and_again() -> None:
-        # until it had a turn, however quick the others are
-        for _ in range(100):
-            shared.gram(X)
-
     with monkeypatch.context() as patched:
         Failing(engines[1], patched, DeviceError("gram on Voodoo failed: lost."), first=first, last=99)
         patched.setattr(several, "aligned_empty", seen)
         with pytest.raises(DeviceError) as raised:
-            again_and_again()
+            shared.gram(X)
     assert str(raised.value) == "device 1 of those that share a matrix: gram on Voodoo failed: lost."
     # whoever keeps the error keeps no memory of a device with it
     assert_nothing_is_left(engines, before)
+    assert not engines[1].kernels_device._slots
+    assert not shared._members[1].pieces
     del raised
     assert answers[-1]() is None
     assert shared.gram(X).tobytes() == right.tobytes()
@@ -131,22 +145,38 @@ def test_a_device_that_fails_is_named_the_others_end_and_no_buffer_is_left(
 def test_a_device_short_of_memory_for_a_moment_gives_the_same_bits(
     engines: list[OpenCLEngine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    X, shared, before = normal(50, 10 * BLOCK), among(engines, 1), threading.active_count()
+    X, shared, before = normal(50, 333), among(engines, 1), threading.active_count()
     right = shared.gram(X)
     with monkeypatch.context() as patched:
-        failing = Failing(engines[0], patched, MemoryError("a buffer of 9 bytes"), first=2, last=5)
-        device, held = engines[0].kernels_device, []
-        result = device.result
-
-        def watched(*arguments: Any) -> Any:
-            held.append(device._pool.active_blocks)
-            return result(*arguments)
-
-        # where a block is computed without what was sent before
-        patched.setattr(device, "result", watched)
+        device = engines[0].kernels_device
+        failing = Failing(engines[0], patched, MemoryError("a buffer of 9 bytes"), first=2, last=2)
+        released = []
+        release = device.release_kept
+        patched.setattr(device, "release_kept", lambda: (released.append(True), release()))
         assert shared.gram(X).tobytes() == right.tobytes()
-    assert failing.calls > 5
-    assert set(held) == {0}
+    # what was kept of other matrices may have been the memory that was missing
+    assert released
+    assert failing.calls > 2
+    assert_nothing_is_left(engines, before)
+
+
+def test_a_product_short_of_memory_waits_for_the_stripes_under_way(
+    engines: list[OpenCLEngine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    A, B, shared, before = normal(WIDE, 9), normal(9, 70), among(engines, 1), threading.active_count()
+    right, device, held = shared.multiply(A, B), engines[0].kernels_device, []
+    allocate = device.allocate
+
+    def scarce(size: int) -> Any:
+        held.append(device._pool.active_blocks)
+        if held[-1] > 1:
+            raise MemoryError("a buffer of 9 bytes")
+        return allocate(size)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(device, "allocate", scarce)
+        assert shared.multiply(A, B).tobytes() == right.tobytes()
+    assert max(held) == 2
     assert_nothing_is_left(engines, before)
 
 
@@ -154,13 +184,8 @@ def test_a_device_without_memory_is_named_in_one_sentence(
     engines: list[OpenCLEngine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shared, before = among(engines, 1), threading.active_count()
-
-    def scarce(*_: object, **__: object) -> Any:
-        raise MemoryError("a buffer of 9 bytes")
-
     with monkeypatch.context() as patched:
         Failing(engines[0], patched, MemoryError("a buffer of 9 bytes"), first=1, last=999)
-        patched.setattr(engines[0].kernels_device, "result", scarce)
         with pytest.raises(DeviceError, match=r"^device 0 .*too little memory .*9 bytes.*--engine numpy\.$"):
             shared.gram(normal(50, 53))
     assert_nothing_is_left(engines, before)
@@ -173,7 +198,7 @@ def test_memory_that_the_host_lacks_is_no_fault_of_a_device(
         raise MemoryError("Unable to allocate 5 GiB")
 
     before = threading.active_count()
-    monkeypatch.setattr("mtbridge.compute.several.centre", without)
+    monkeypatch.setattr(several, "aligned_empty", without)
     with pytest.raises(MemoryError, match="5 GiB"):
         among(engines).moments(prices(20, 53))
     assert_nothing_is_left(engines, before)
@@ -183,25 +208,44 @@ def test_memory_that_the_host_lacks_is_no_fault_of_a_device(
 def test_an_interrupt_ends_the_threads_and_leaves_the_engines_usable(
     engines: list[OpenCLEngine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    X, shared, before = normal(50, 40 * BLOCK), among(engines), threading.active_count()
-    sent: list[Matrix] = []
-    upload = engines[0].upload
+    X, shared, before = normal(50, WIDE), among(engines), threading.active_count()
+    done: list[slice] = []
+    queue = several_work.Triangle.queue
 
-    def interrupted(block: Matrix) -> Any:
-        if not sent:
+    def interrupted(work: several_work.Triangle, stripe: slice) -> Any:
+        if not done:
             os.kill(os.getpid(), signal.SIGINT)
-        sent.append(block)
-        # time for the caller's thread to see it, which is at the end of this pair at the latest
+        done.append(stripe)
+        # time for the caller's thread to see it, which is at the end of this stripe at the latest
         time.sleep(0.05)
-        return upload(block)
+        return queue(work, stripe)
 
     with monkeypatch.context() as patched:
-        for engine in engines[:2]:
-            patched.setattr(engine, "upload", interrupted)
+        patched.setattr(several_work.Triangle, "queue", interrupted)
         with pytest.raises(KeyboardInterrupt):
             shared.gram(X)
     assert_nothing_is_left(engines, before)
-    assert len(sent) < 40, "all was done before it ended"
+    assert len(done) < len(stripes_of_triangle(WIDE, 72)), "all was done before it ended"
+    assert_product(shared.gram(X), X.T, X)
+
+
+def test_an_answer_that_cannot_be_brought_is_an_error_of_its_device(
+    engines: list[OpenCLEngine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its place on the device is far outside of the buffer: the runtime refuses it, in a thread of ours."""
+    X, shared, before = normal(50, WIDE), among(engines, 1), threading.active_count()
+    cut = opencl_conveyor.Answer.cut
+
+    def astray(answer: opencl_conveyor.Answer, size: int) -> Iterator[opencl_conveyor.Answer]:
+        for part in cut(answer, size):
+            yield replace(part, first=(10**6, 0))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(opencl_conveyor.Answer, "cut", astray)
+        with pytest.raises(DeviceError, match=r"^device 0 of those that share .* failed: ") as raised:
+            shared.gram(X)
+    assert "\n" not in str(raised.value)
+    assert_nothing_is_left(engines, before)
     assert_product(shared.gram(X), X.T, X)
 
 
@@ -228,7 +272,7 @@ def test_a_device_that_cannot_be_opened_closes_those_before_it(
 ) -> None:
     opened = []
 
-    def opening(wanted: str) -> OpenCLEngine:
+    def opening(wanted: str, **options: str) -> OpenCLEngine:
         if opened:
             raise DeviceError("it is gone.")
         opened.append(open_opencl("cpu"))
@@ -246,7 +290,7 @@ def test_a_device_that_cannot_be_opened_closes_those_before_it(
 
 def test_closing_closes_every_device_and_may_be_done_twice(verdict: Verdict) -> None:
     opened = [open_opencl("cpu") for _ in range(2)]
-    shared = SeveralEngine(dict(enumerate(opened)), block=BLOCK)
+    shared = SeveralEngine(dict(enumerate(opened)), least=LEAST)
     shared.gram(normal(30, 40))
     assert repr(shared).startswith("SeveralEngine(2 x ")
     shared.close()

@@ -1,6 +1,6 @@
 """Products in the form of NVIDIA's tensor cores, and when they are taken: all but their instructions.
 
-With capability 0 the kernels say the same in plain OpenCL C, so that panels, shares, parts and edges are
+With capability 0 the kernels say the same in plain OpenCL C, so that places, pieces, parts and edges are
 tested on any device. The instructions are tested by tests/gpu.
 """
 
@@ -15,9 +15,10 @@ import msgspec
 import numpy as np
 import pytest
 
-from mtbridge.compute import devices, forms, nvidia, shares, slices
+from mtbridge.compute import devices, forms, nvidia, pieces, slices
 from mtbridge.compute.devices import Verdict
 from mtbridge.compute.opencl_engine import OpenCLEngine, open_opencl
+from mtbridge.compute.quarters import PANEL, product_quarters
 from mtbridge.sources import program_text
 
 FORM = nvidia.tensor_core_form(0)
@@ -78,39 +79,97 @@ def test_nan_and_infinity_stay_in_their_rows_and_columns(engine: OpenCLEngine) -
     assert (C[130] == np.inf).all()
 
 
-def test_a_tall_product_is_summed_in_slabs_whose_last_blocks_are_shared(
-    engine: OpenCLEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(slices, "UNIT_BYTES", 1)
-    monkeypatch.setattr(slices, "DEEPER", 0)
-    seen: list[tuple[str, tuple[int, ...]]] = []
+@pytest.fixture
+def seen(engine: OpenCLEngine, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, tuple[int, ...]]]:
+    """The kernels that the engine runs from now on, and their groups."""
+    found: list[tuple[str, tuple[int, ...]]] = []
     run = engine._device.run
 
     def noted(kernel: Any, groups: tuple[int, ...], *rest: Any, **named: Any) -> Any:
-        seen.append((kernel.name, groups))
+        found.append((kernel.name, groups))
         return run(kernel, groups, *rest, **named)
 
     monkeypatch.setattr(engine._device, "run", noted)
-    X = np.random.default_rng(1).standard_normal((1100, 300))
-    G = engine.gram(X)
-    assert right(G, X.T, X)
-    assert np.array_equal(G, G.T)
-    # six blocks on five units: five whole, and the sixth in slices
-    assert [name for name, _ in seen] == ["pack", "gram", "add_parts"] * 3 + ["mirror"]
-    assert {groups for name, groups in seen if name == "gram"} == {(5 + 2,)}
-    monkeypatch.setattr(shares, "THINNEST", 1 << 30)
-    assert right(engine.gram(X), X.T, X), "every block whole, and added up slab by slab"
+    return found
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_moments_are_centred_into_skewed_panels(engine: OpenCLEngine, order: Any) -> None:
+def test_a_product_is_one_launch_where_rows_lie_on_boundaries(
+    engine: OpenCLEngine, seen: list[tuple[str, tuple[int, ...]]], order: Any
+) -> None:
+    random = np.random.default_rng(9)
+    A = np.asarray(random.standard_normal((38, 200)), order=order)
+    B = np.asarray(random.standard_normal((200, 130)), order=order)
+    assert right(engine.multiply(A, B), A, B)
+    assert right(engine.gram(B), B.T, B)
+    assert [name for name, _ in seen] == ["multiply", "gram"]
+
+
+@pytest.mark.parametrize(("shape", "order"), [((40, 131), "C"), ((41, 130), "F")])
+def test_rows_that_lie_beside_boundaries_are_packed(
+    engine: OpenCLEngine, seen: list[tuple[str, tuple[int, ...]]], shape: tuple[int, int], order: Any
+) -> None:
+    X = np.asarray(np.random.default_rng(9).standard_normal(shape), order=order)
+    assert right(engine.gram(X), X.T, X)
+    assert [name for name, _ in seen] == ["pack", "gram"]
+
+
+def test_a_tall_matrix_is_packed_in_slabs_and_each_is_added_to_the_last(
+    engine: OpenCLEngine, seen: list[tuple[str, tuple[int, ...]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slices, "UNIT_BYTES", 1)
+    monkeypatch.setattr(slices, "DEEPER", 0)
+    random = np.random.default_rng(1)
+    X = random.standard_normal((1100, 301))
+    G = engine.gram(X)
+    assert right(G, X.T, X)
+    assert np.array_equal(G, G.T)
+    assert [name for name, _ in seen] == ["pack", "gram"] * 3
+    # one operand is packed, the other read where it lies, from the same inner indices on
+    del seen[:]
+    B = random.standard_normal((1100, 2))
+    assert right(engine.multiply(X.T, B), X.T, B)
+    assert [name for name, _ in seen] == ["pack", "multiply"] * 3
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize(("shape", "slabs"), [((300, 70), 1), ((1100, 131), 3)])
+def test_covariances_are_made_by_the_kernel_of_the_products(
+    engine: OpenCLEngine,
+    seen: list[tuple[str, tuple[int, ...]]],
+    monkeypatch: pytest.MonkeyPatch,
+    shape: tuple[int, int],
+    slabs: int,
+    order: Any,
+) -> None:
+    monkeypatch.setattr(slices, "UNIT_BYTES", 1 << 30 if slabs == 1 else 1)
+    monkeypatch.setattr(slices, "DEEPER", 0)
+    random = np.random.default_rng(2)
+    X = np.asarray(
+        1000 + random.standard_normal(shape) * np.exp(random.standard_normal(shape[1])), order=order
+    )
+    resident: Any = engine.upload(X)
+    answer: Any = engine._covariance_there(resident, 1)
+    found = engine.download(answer)
+    exact = np.cov(X, rowvar=False)
+    deviations = np.sqrt(np.diagonal(exact))
+    # the norms of the columns of deviations, as of any product
+    bound = shape[0] * np.finfo(np.float64).eps * np.outer(deviations, deviations)
+    assert (np.abs(found - exact) <= bound).all()
+    assert np.array_equal(found, found.T)
+    assert [name for name, _ in seen].count("gram") == slabs
+    assert "covariance" not in [name for name, _ in seen]
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_moments_are_centred_into_panels(engine: OpenCLEngine, order: Any) -> None:
     X = np.asarray(1000 + np.random.default_rng(2).standard_normal((333, 140)), order=order)
     found = engine.moments(X)
     assert np.abs(found.covariance() - np.cov(X, rowvar=False)).max() < 1e-12
     assert np.array_equal(found.comoment, found.comoment.T)
 
 
-def test_pairs_with_missing_values_read_skewed_panels(engine: OpenCLEngine) -> None:
+def test_pairs_with_missing_values_read_panels(engine: OpenCLEngine) -> None:
     random = np.random.default_rng(3)
     X = 100 + random.standard_normal((300, 131))
     X[random.random(X.shape) < 0.05] = np.nan
@@ -132,27 +191,6 @@ def test_small_buffers_give_the_same_answer(verdict: Verdict, monkeypatch: pytes
         assert right(engine.gram(B), B.T, B)
 
 
-@pytest.mark.parametrize("units", [1, 3, 5, 132])
-@pytest.mark.parametrize("inner", [1, 127, 128, 1000, 100_003])
-@pytest.mark.parametrize("blocks", [1, 2, 36, 132, 136, 2080, 4096])
-def test_shares_do_every_block_once_and_never_take_longer(blocks: int, inner: int, units: int) -> None:
-    whole, parts = shares.shares(blocks, inner, units=units, most=1 << 20)
-    assert 0 <= whole <= blocks
-    assert whole == blocks or whole % units == 0
-    assert 1 <= parts <= max(1, inner // shares.THINNEST)
-    assert (parts == 1) == (whole == blocks)
-    rounds = -(-whole // units) * inner + -(-(blocks - whole) * parts // units) * inner / parts
-    assert rounds <= -(-blocks // units) * inner
-
-
-def test_shares_fill_the_units_that_a_plain_launch_leaves_idle() -> None:
-    assert shares.shares(136, 2048, units=132, most=1 << 20) == (132, 16)
-    assert shares.shares(3, 131_072, units=132, most=1 << 20) == (0, 44)
-    assert shares.shares(132, 2048, units=132, most=1 << 20) == (132, 1)
-    assert shares.shares(136, 2048, units=132, most=8)[1] <= 2
-    assert shares.shares(136, 2048, units=132, most=0) == (136, 1)
-
-
 @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (5, 30), (64, 64), (37, 13), (13, 200)])
 def test_neighbours_are_the_same_blocks_in_another_order(rows: int, columns: int) -> None:
     grid = forms.whole_grid(rows, columns, (1, 1))
@@ -171,68 +209,55 @@ def test_the_blocks_that_are_done_at_a_time_read_few_panels() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pyopencl.CompilerWarning")
-@pytest.mark.parametrize(("whole", "parts"), [(4, 1), (3, 2), (0, 3)])
+@pytest.mark.parametrize("units", [1, 3, 40])
 @pytest.mark.parametrize("odd", [0, 1])
 def test_kernels_write_nothing_outside_their_matrix_and_parts(
-    engine: OpenCLEngine, whole: int, parts: int, odd: int
+    engine: OpenCLEngine, units: int, odd: int
 ) -> None:
     """The matrix lies between guards and has a stride of its own, whose rest is a guard too."""
     import pyopencl as cl
 
     context, queue = engine._device._context, engine._device._queue
-    defines = {**FORM.defines, "REAL_BITS": 64}
-    text = program_text((*FORM.headers, "multiply/dmma.cl"), defines)
+    text = program_text((*FORM.headers, "multiply/dmma.cl"), {**FORM.defines, "REAL_BITS": 64})
     kernel = cl.Kernel(cl.Program(context, text).build(), "multiply")
-    adder = cl.Kernel(
-        cl.Program(context, program_text(("multiply/add_parts.cl",), {"REAL_BITS": 64})).build(), "add_parts"
-    )
-    rows, inner, columns = 129, 130, 200
-    stride, deep = columns + 4 + odd, 144
+    rows, inner, columns = 129, 530, 200
+    stride = columns + 4 + odd
     random = np.random.default_rng(5)
     A, B = random.standard_normal((rows, inner)), random.standard_normal((inner, columns))
-    blocks = forms.whole_grid(rows, columns, (128, 128))
+    table, count = pieces.pieces_of(product_quarters(rows, columns), -(-inner // 16), units=units, most=1000)
     flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
-    C = np.full(2 * GUARD + rows * stride, -777.0)
-    spare = np.full(2 * GUARD + max(4 - whole, 1) * parts * 128 * 128, -777.0)
-    panels = [cl.Buffer(context, flags, hostbuf=skewed(X, deep)) for X in (A.T, B)]
-    target, rest, table = (cl.Buffer(context, flags, hostbuf=array) for array in (C, spare, blocks))
-    numbers = [np.int32(number) for number in (rows, columns, deep, stride)]
-    inside, between = (
-        buffer.get_sub_region(8 * GUARD, buffer.size - 16 * GUARD) for buffer in (target, rest)
+    guarded = {
+        "C": np.full(2 * GUARD + rows * stride, -777.0),
+        "parts": np.full(2 * GUARD + count * 128 * 128, -777.0),
+        "marks": np.zeros(2 * 2 * GUARD + count, np.int32),
+    }
+    whole = {name: cl.Buffer(context, flags, hostbuf=array) for name, array in guarded.items()}
+    inside = {name: one.get_sub_region(8 * GUARD, one.size - 16 * GUARD or 8) for name, one in whole.items()}
+    # both k-major: A as its transpose
+    left, right_, listed = (
+        cl.Buffer(context, flags, hostbuf=array) for array in (np.ascontiguousarray(A.T), B, table)
     )
-    shared = (between, np.int32(whole), np.int32(parts), np.int32(0))
-    kernel.set_args(*panels, inside, *numbers, table, *shared)
-    groups = whole + (4 - whole) * parts
-    cl.enqueue_nd_range_kernel(queue, kernel, (groups * 256,), (256,))
-    if whole < 4:
-        sizes = (numbers[0], numbers[1], numbers[3])
-        adder.set_args(between, inside, *sizes, table, *shared[1:])
-        cl.enqueue_nd_range_kernel(queue, adder, (64 * 16, (4 - whole) * 16), (16, 16))
-    cl.enqueue_copy(queue, C, target)
-    cl.enqueue_copy(queue, spare, rest)
-    for array in (C, spare):
-        assert (array[:GUARD] == -777).all()
-        assert (array[-GUARD:] == -777).all()
-    found = C[GUARD:-GUARD].reshape(rows, stride)
+    steps = [np.int64(step) for step in (0, PANEL, rows, 0, PANEL, columns)]
+    numbers = [np.int32(number) for number in (rows, columns, inner, stride)]
+    shared = (listed, inside["parts"], inside["marks"], np.int32(0))
+    kernel.set_args(left, right_, inside["C"], *numbers, *steps, *shared)
+    cl.enqueue_nd_range_kernel(queue, kernel, (len(table) * FORM.group,), (FORM.group,))
+    for name, array in guarded.items():
+        cl.enqueue_copy(queue, array, whole[name])
+    for name in ("C", "parts"):
+        assert (guarded[name][:GUARD] == -777).all()
+        assert (guarded[name][-GUARD:] == -777).all()
+    assert (guarded["marks"] == 0).all(), "as they were before"
+    found = guarded["C"][GUARD:-GUARD].reshape(rows, stride)
     assert (found[:, columns:] == -777).all()
     assert right(found[:, :columns], A, B)
 
 
-def skewed(X: Any, deep: int) -> Any:
-    """Panels by numpy, from the formula of PLACE in kernels/common.clh."""
-    inner, strips = X.shape
-    out = np.zeros((-(-strips // 128), deep, 128))
-    for k in range(inner):
-        for j in range(strips):
-            out[j // 128, k, (j % 128) ^ (4 * (k % 4))] = X[k, j]
-    return out
-
-
-def test_the_check_finds_panels_that_are_read_otherwise_than_they_lie(
+def test_the_check_finds_a_kernel_that_reads_other_columns(
     engine: OpenCLEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nvidia, "SHAPES", ((129, 37, 130),))
-    wrong = replace(FORM, defines={**FORM.defines, "SKEWED": 0})
+    wrong = replace(FORM, right=32)
     assert nvidia.fault_of(engine._device, FORM) == ""
     assert nvidia.fault_of(engine._device, wrong) == "a product of (129, 37) by (37, 130) is wrong"
 

@@ -1,0 +1,100 @@
+"""How a product is cut for several devices, and when that is worth it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from mtbridge.compute.opencl_engine import OpenCLEngine
+from mtbridge.compute.several import SeveralEngine
+from mtbridge.compute.several_stripes import (
+    STRIPES,
+    Seconds,
+    seconds,
+    stripes_of_product,
+    stripes_of_triangle,
+)
+
+SIZES = [1, 31, 32, 33, 127, 500, 4_096, 20_000, 100_003]
+
+
+def assert_cut(stripes: list[slice], length: int, unit: int) -> None:
+    """One after the other, from 0 to `length`, at multiples of `unit`, none of them empty."""
+    assert stripes[0].start == 0
+    assert stripes[-1].stop == length
+    assert all(one.stop == next_one.start for one, next_one in pairwise(stripes))
+    assert all(stripe.start < stripe.stop and stripe.start % unit == 0 for stripe in stripes)
+    assert len(stripes) <= STRIPES
+
+
+@pytest.mark.parametrize("unit", [1, 32, 128])
+@pytest.mark.parametrize("length", SIZES)
+def test_stripes_cover_all_rows_once_in_whole_units(length: int, unit: int) -> None:
+    assert_cut(stripes_of_triangle(length, unit), length, unit)
+    assert_cut(stripes_of_product(length, unit), length, unit)
+
+
+@pytest.mark.parametrize("columns", [4_096, 20_000, 100_003])
+def test_stripes_of_a_triangle_have_about_as_many_elements_each(columns: int) -> None:
+    stripes = stripes_of_triangle(columns, 1)
+    assert len(stripes) == STRIPES
+    part = columns**2 / 2 / STRIPES
+    for stripe in stripes:
+        height = stripe.stop - stripe.start
+        elements = height * (columns - stripe.start) - height**2 / 2
+        # an edge is off by half a row at most
+        assert abs(elements - part) <= columns
+
+
+def test_stripes_of_a_product_have_one_height_but_for_the_last() -> None:
+    heights = {stripe.stop - stripe.start for stripe in stripes_of_product(20_000, 128)[:-1]}
+    assert len(heights) == 1
+
+
+@pytest.mark.parametrize("size", [4, 8])
+@pytest.mark.parametrize("total", [4, 8])
+@pytest.mark.parametrize("halves", [False, True])
+def test_many_symbols_are_shared(size: int, total: int, halves: bool) -> None:
+    """2,500 rows of 20,000 symbols: the answer alone takes longer than what each device needs."""
+    whole = (20_000, 2_500, 20_000)
+    assert seconds(whole, size=size, total=total, triangle=True, halves=halves).shared
+
+
+@pytest.mark.parametrize(
+    "shape", [(50, 60, 50), (500, 2_000, 500), (200, 1_000_000, 200), (1_000, 1_000, 1_000)]
+)
+def test_what_is_small_or_tall_is_not(shape: tuple[int, int, int]) -> None:
+    for triangle in (False, True):
+        assert not seconds(shape, size=8, total=8, triangle=triangle).shared
+
+
+def test_two_devices_share_only_what_they_have_sooner() -> None:
+    """Each needs the factors whole, so what takes long to send is left to one."""
+    assert Seconds(send=0.1, multiply=0.2, bring=0.1).shared
+    assert not Seconds(send=0.3, multiply=0.2, bring=0.1).shared
+    assert not Seconds(send=0, multiply=0.002, bring=0.002).shared
+
+
+def test_half_of_the_products_are_enough_for_a_triangle_and_halves_are_multiplied_sooner() -> None:
+    whole = (1_000, 100, 1_000)
+    square, triangle = (seconds(whole, size=8, total=8, triangle=triangle) for triangle in (False, True))
+    assert triangle.multiply == square.multiply / 2
+    assert triangle.send == square.send / 2
+    assert triangle.bring == square.bring
+    assert seconds(whole, size=8, total=8, triangle=True, halves=True).multiply < triangle.multiply
+
+
+def test_devices_with_different_kernels_do_not_share(open_tiled: Callable[[], OpenCLEngine]) -> None:
+    """Bits would depend on who did what."""
+    first, second = open_tiled(), open_tiled()
+    kinds = np.dtype(np.float32), np.dtype(np.float64)
+    with SeveralEngine({0: first, 1: second}) as shared:
+        assert shared._shares_gram((2_500, 8_000), *kinds)
+        first.use_halves(0)
+        assert not shared._shares_gram((2_500, 8_000), *kinds)
+        second.use_halves(0)
+        assert shared._shares_gram((2_500, 8_000), *kinds)
+        assert not shared._shares_gram((2_500, 80), *kinds)
