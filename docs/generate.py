@@ -64,7 +64,8 @@ bytes: a ratio to it of 1 would be an answer for the price of its bytes. Ceiling
 multiply-adds (`fma`) is of the ordinary cores, and tensor cores may pass it. "Diagonal" is the mean relative
 error of the variances: sums that are cut off are all too small. "Same bits" says whether a second run, on
 another copy of the input, gave the same answer. `covariance host` goes from array to array by the host's
-clock; `batch` is many small matrices in one launch.
+clock; `batch` is many small matrices in one launch. `h200-gpu` has a part of the cases, with three windows
+each; `h200-resident-products` and `h200-rolling` are by two scripts from before, and by the host's clock.
 
 To measure a machine, with nothing else at work on it:
 

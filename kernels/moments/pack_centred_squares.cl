@@ -56,7 +56,7 @@ void pack_centred(__global const SOURCE *restrict source, __global REAL *restric
             const int k = at + ROW(i);
             const REAL z = k < rows && first + x < columns ? taken(now[i], &centre, &sum) : (REAL)0;
             if (k < rows_padded)
-                out[(size_t)k * PANEL + PLACE(k, x)] = z;
+                out[(size_t)k * PANEL + x] = z;
         }
     }
     put_residue(found, sum, more, sums);

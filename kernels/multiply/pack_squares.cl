@@ -41,5 +41,5 @@ void pack(__global const REAL *restrict source, __global REAL *restrict panels, 
     __global REAL *out = panels + ((size_t)(first / PANEL) * inner_padded + begin) * PANEL + first % PANEL;
     for (int y = get_local_id(1); y < SQUARE; y += DOWN)
         if (begin + y < inner_padded)
-            out[(size_t)y * PANEL + PLACE(y, x)] = square[y][x];
+            out[(size_t)y * PANEL + x] = square[y][x];
 }

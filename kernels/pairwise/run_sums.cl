@@ -29,7 +29,7 @@
 #define RUN_OF(n) (up ? end - 1 - (n) : begin + (n))
 #define EXTENT(n) min(max(up ? first + rows - edges[RUN_OF(n)] : edges[RUN_OF(n)] - first, 0), rows)
 #define ROW_OF(k) (up ? rows - 1 - (k) : (k))
-#define VALUE(k) strip[(size_t)ROW_OF(k) * PANEL + PLACE(ROW_OF(k), column % PANEL + lane)]
+#define VALUE(k) strip[(size_t)ROW_OF(k) * PANEL + column % PANEL + lane]
 
 __kernel __attribute__((reqd_work_group_size(LANES, DOWN, 1)))
 void run_sums(__global const REAL *restrict panels, __global const int *restrict edges, __global REAL *restrict sums,

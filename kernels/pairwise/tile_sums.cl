@@ -106,7 +106,7 @@ void tile_sums(__global const REAL *restrict panels, __global const ushort4 *res
                 const int unit = item + n * ITEMS, row = (t + 1) * TALL + unit / ROW_UNITS;
                 if (row < rows)
                     COPY(tile[slot ^ 1] + unit,
-                         strip + (size_t)row * PANEL + PLACE(row, column % PANEL + unit % ROW_UNITS * UNIT_SIZE), UNIT, 16);
+                         strip + (size_t)row * PANEL + column % PANEL + unit % ROW_UNITS * UNIT_SIZE, UNIT, 16);
             }
             copy_lists(index[slot ^ 1], edge[slot ^ 1], quads, next, 0, BLOCK, begin, end_of_tile, item, ITEMS);
             next += BLOCK + 1;

@@ -58,16 +58,16 @@ def gpu(
         interrupted = False
         try:
             for found in measure_gpu(note, cases=meant, device=device, peers=others, rounds=rounds):
+                typer.echo("\n" * bool(rows) + text_table(found))
                 rows += found
+                if temporary is not None:
+                    # minutes of figures are not lost with those that are not waited for
+                    write_json(rows, temporary, cards=cards())
         except KeyboardInterrupt:
-            # minutes of figures are not thrown away with those that were not waited for
             if not rows:
                 raise
             interrupted = True
             note("interrupted: the cases that were done are kept")
-        typer.echo(text_table(rows))
-        if temporary is not None:
-            write_json(rows, temporary, cards=cards())
     if json is not None:
         note(f"written to {json}")
     faults = list(wrong(rows))

@@ -50,7 +50,6 @@ class Form:
     group : work-items of a group
     squares : rows of SQUARE work-items that pack a square of a panel and mirror one of a triangle; 0 where
         one item packs a panel, and gram/<file>.cl writes both triangles itself
-    skewed : rows of panels are skewed (SKEWED of kernels/common.clh)
     shared : the last blocks are cut into slices by the kernel itself (shares.py), and neighbours come in turn
     mirrors : gram/<file>.cl writes both triangles itself, whatever `squares` is
     halves : <halves> of kernels/moments/pack_centred_<halves>.cl, where numbers lie in panels as two halves
@@ -70,7 +69,6 @@ class Form:
     inner: int
     group: int
     squares: int
-    skewed: bool = False
     shared: bool = False
     mirrors: bool = False
     halves: str = ""
@@ -129,11 +127,6 @@ def whole_grid(rows: int, columns: int, block: tuple[int, int]) -> NDArray[np.in
     """Every block of a (rows, columns) result: int32 of shape (blocks, 2), block row and block column."""
     down, across = -(-rows // block[0]), -(-columns // block[1])
     return np.indices((down, across), np.int32).reshape(2, -1).T.copy()
-
-
-def skew(form: Form) -> dict[str, int]:
-    """The macro that a kernel needs which writes or reads panels of `form` element by element."""
-    return {"SKEWED": 1} if form.skewed else {}
 
 
 def planes(form: Form) -> dict[str, int]:

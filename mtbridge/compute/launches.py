@@ -22,7 +22,6 @@ from mtbridge.compute.forms import (
     WIDE_TILE,
     Form,
     nearby,
-    skew,
     upper_triangle,
     whole_grid,
 )
@@ -192,7 +191,7 @@ class Launches:
         defines = {"REAL_BITS": 8 * size, "PANEL": panel}
         if form.squares:
             file, local = "multiply/pack_squares.cl", (SQUARE, form.squares)
-            defines |= {"SQUARE": SQUARE, "DOWN": form.squares, **skew(form)}
+            defines |= {"SQUARE": SQUARE, "DOWN": form.squares}
             groups = (panels * panel // SQUARE, -(-depth // SQUARE))
         else:
             file, local = "multiply/pack.cl", (1, 1)

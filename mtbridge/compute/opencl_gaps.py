@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtbridge.compute.blocks import padded
-from mtbridge.compute.forms import SQUARE, Form, skew
+from mtbridge.compute.forms import SQUARE, Form
 from mtbridge.compute.gap_plan import GapPlan
 from mtbridge.compute.moments import Vector
 from mtbridge.compute.opencl_moments import SUM, Centring, Uncentred
@@ -153,7 +153,6 @@ class GapSums:
             "REAL_BITS": 8 * size,
             "SUM_BITS": 8 * SUM.itemsize,
             "PANEL": raw.form.right,
-            **skew(raw.form),
         }
         self._edges = device.send("run edges", self.plan.edges)
         if lists:

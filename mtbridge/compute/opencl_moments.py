@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mtbridge.compute.blocks import padded
 from mtbridge.compute.centre import ordinary_centre
-from mtbridge.compute.forms import HALVES, SQUARE, Form, planes, skew, upper_triangle
+from mtbridge.compute.forms import HALVES, SQUARE, Form, planes, upper_triangle
 from mtbridge.compute.moments import Vector
 from mtbridge.matrix import Matrix
 
@@ -249,7 +249,7 @@ class Centring:
             file = f"moments/pack_centred_{form.halves or 'squares'}.cl"
             across, headers = SQUARE, ("centring.clh",)
             # of as many bytes under way, float32 has twice the rows
-            defines |= {**raw.squares, **skew(form), "SPAN": SPAN_BYTES // raw.source_dtype.itemsize}
+            defines |= {**raw.squares, "SPAN": SPAN_BYTES // raw.source_dtype.itemsize}
             local = (SQUARE, defines["DOWN"])
             if not device.subnormals:
                 defines["FLUSHES"] = 1

@@ -264,7 +264,7 @@ def test_covariances_in_single_are_as_near_as_tf32(asked: Open) -> None:
     assert 1e-7 < error <= 2 * 2.0**-11
 
 
-def test_blocks_off_the_diagonal_of_centred_columns_are_in_halves() -> None:
+def test_blocks_off_the_diagonal_of_centred_columns_are_in_halves(plain: OpenCLEngine) -> None:
     X = 1000 + np.random.default_rng(8).standard_normal((300, 150))
     X[4, 11] = np.nan
     with open_opencl("cpu", largest_buffer=1 << 16) as engine:
@@ -279,7 +279,7 @@ def test_blocks_off_the_diagonal_of_centred_columns_are_in_halves() -> None:
     assert np.abs(found[np.ix_(others, others)] - expected).max() <= 1e-6
 
 
-def test_devices_share_centred_columns_in_halves() -> None:
+def test_devices_share_centred_columns_in_halves(plain: OpenCLEngine) -> None:
     X = 1000 + np.random.default_rng(9).standard_normal((200, 100))
     answers = []
     for count in (1, 2):

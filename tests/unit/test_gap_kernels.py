@@ -46,14 +46,13 @@ class Gapped:
     def tiles(self) -> int:
         return -(-self.rows // TALL)
 
-    def panels(self, skewed: int, dtype: str) -> Matrix:
+    def panels(self, dtype: str) -> Matrix:
         """The slab in panels, its rows padded."""
         (_, columns), depth = self.values.shape, -(-self.rows // 16) * 16
         panels = np.zeros((-(-columns // PANEL), depth, PANEL), dtype)
         for row in range(self.rows):
             for column in range(columns):
-                place = column % PANEL ^ (row % 4 * 4 if skewed else 0)
-                panels[column // PANEL, row, place] = self.values[self.first + row, column]
+                panels[column // PANEL, row, column % PANEL] = self.values[self.first + row, column]
         return panels
 
     def listed(self, engine: OpenCLEngine) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
@@ -139,11 +138,11 @@ def test_sums_over_lists_are_added_up_in_float64(
 ) -> None:
     X = gapped(131, 70, part)
     X.values = X.values.astype(dtype)
-    skewed, width, lanes = int(dtype == "float64"), 2 * PANEL, 16
+    width, lanes = 2 * PANEL, 16
     edges, quads = X.listed(opencl_engine)
-    count, panels = len(X.lists), X.panels(skewed, dtype)
+    count, panels = len(X.lists), X.panels(dtype)
     defines = {"TALL": TALL, "PANEL": PANEL, "LANES": lanes, "DOWN": 2, "BLOCK": BLOCK, "EACH": each}
-    defines |= {"ROOM": room, "REAL_BITS": 8 * panels.itemsize, "SUM_BITS": 64, "SKEWED": skewed, "MOST": 2}
+    defines |= {"ROOM": room, "REAL_BITS": 8 * panels.itemsize, "SUM_BITS": 64, "MOST": 2}
     (sums,) = launched(
         opencl_engine,
         (GAPS, "pairwise/tile_sums.cl"),
@@ -226,8 +225,8 @@ def test_runs_are_sums_above_or_below_an_edge(
 ) -> None:
     X = gapped(131, 70, part)
     X.values = X.values.astype(dtype)
-    skewed, width = int(dtype == "float64"), 2 * PANEL
-    panels = X.panels(skewed, dtype)
+    width = 2 * PANEL
+    panels = X.panels(dtype)
     # others come before and after those that are asked for
     places = np.array([edges[0], *edges, edges[-1]], np.int32)
     (sums,) = launched(
@@ -239,7 +238,6 @@ def test_runs_are_sums_above_or_below_an_edge(
             "DOWN": 4,
             "REAL_BITS": 8 * panels.itemsize,
             "SUM_BITS": 64,
-            "SKEWED": skewed,
         },
         (width // 32, 1),
         (32, 4),
