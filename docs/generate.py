@@ -58,14 +58,15 @@ The rows of products on an H200 are of the portable kernels; those for tensor co
 the device: ours from the START of the first kernel to the END of the last, those of cuBLAS, torch and cupy
 between CUDA events. `opencl` is what the engine chooses; `register_tiled` (in its shipped settings), `dmma`,
 `int8_mma`, `split_mma` and `split_wgmma` are families of kernels, `split` and `single` what `--precision`
-asks for. A covariance is the whole matrix in the type of the data. Of pairwise ones the kernels alone count,
-and `dense` is the same of data in which nothing is missing. `floor` is a kernel that only writes as many
-bytes: a ratio to it of 1 would be an answer for the price of its bytes. Ceilings are of the same run; that of
-multiply-adds (`fma`) is of the ordinary cores, and tensor cores may pass it. "Diagonal" is the mean relative
-error of the variances: sums that are cut off are all too small. "Same bits" says whether a second run, on
-another copy of the input, gave the same answer. `covariance host` goes from array to array by the host's
-clock; `batch` is many small matrices in one launch. `h200-gpu` has a part of the cases, with three windows
-each; `h200-resident-products` and `h200-rolling` are by two scripts from before, and by the host's clock.
+asks for. A covariance is the whole matrix in the type of the data, or the sums of products where its row says
+so. Of pairwise ones the kernels alone count, and `dense` is the same of data in which nothing is missing.
+`floor` is a kernel that only writes as many bytes: a ratio to it of 1 would be an answer for the price of its
+bytes. Ceilings are of the same run; that of multiply-adds (`fma`) is of the ordinary cores, and tensor cores
+may pass it. "Diagonal" is the mean relative error of the variances: sums that are cut off are all too small.
+"Same bits" says whether a second run, on another copy of the input, gave the same answer. `covariance host`
+goes from array to array by the host's clock; `batch` is many small matrices in one launch. `h200-gpu` has a
+part of the cases, with three windows each; `h200-resident-products` and `h200-rolling` are by two scripts
+from before, and by the host's clock.
 
 To measure a machine, with nothing else at work on it:
 

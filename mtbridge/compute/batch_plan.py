@@ -117,7 +117,7 @@ class Processor:
         micro = self._micro(columns, size)
         strip = micro["MICRO_COLUMNS"] * size
         deep = _depth(inner, strip, self.limits.local_bytes, most=inner)
-        if inner * max(rows, columns) > LARGEST or not deep:
+        if max(inner * max(rows, columns), rows * columns) > LARGEST or not deep:
             return None
         return BatchPlan(
             name="multiply",

@@ -139,7 +139,7 @@ class Engine(ABC):
     def complete_covariance(
         self, X: Matrix, *, dtype: np.dtype[Any], ddof: int, out: Matrix | None = None
     ) -> CompleteCovariance | None:
-        """Return the covariance matrix of `X`, which has more rows than `ddof`, if no `Moments` are needed.
+        """Return the covariance matrix of `X`, (rows, columns), rows > `ddof`, if no `Moments` are needed.
 
         That is so for ordinary columns in which nothing is missing, on an engine whose device makes all of
         the matrix. Products are taken in `dtype`, and the matrix is returned in it, or written to `out`,
@@ -272,9 +272,15 @@ class Engine(ABC):
         return out
 
     def batch_covariance(self, X: Matrix, ddof: int) -> tuple[Matrix, NDArray[np.bool_]] | None:
-        """Return covariances of a batch in its dtype, products in float64, and which matrices are none.
+        """Return the covariances of the columns of each matrix of `X`, of shape (…, rows, columns).
 
-        None where this engine has no better way than `moments`; those that are none have to go that way.
+        Products are taken in float64. None where this engine has no better way than `moments`.
+
+        Returns
+        -------
+        matrices : array of the dtype of `X`, of shape (…, columns, columns)
+        odd : bool array of shape (…): the matrix there is none, for NaN, inf or a value past the range of its
+            dtype, and has to go the way of `moments`
         """
         return None
 

@@ -1,6 +1,7 @@
-"""The two forms in which products are computed, as data: packed panels on a CPU, local tiles on a GPU.
+"""The forms in which products are computed, as data: here packed panels on a CPU, and local tiles on a GPU.
 
-Both read panels made by a kernel of kernels/multiply and a table of blocks, so one host side drives both.
+Those for tensor cores are in nvidia.py, int8_mma.py, split_mma.py and split_wgmma.py. What a form says of its
+kernels is all that launches.py asks, so one host side drives every one.
 """
 
 from __future__ import annotations

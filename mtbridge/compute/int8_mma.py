@@ -34,6 +34,7 @@ SMALL_SETTINGS = {**NARROW_SETTINGS, "WIDE_INNER": 1024}
 """For devices without tensor cores, where the form is there to be tested."""
 
 SMALL_GROUP = 64
+"""Items of the largest group of the portable kernels, which do what is not for digits in the check."""
 
 SHAPES = ((1, 1), (37, 130), (1000, 257), (5003, 131), (17_003, 9))
 """(rows, columns) of what is checked: ragged, deep ones cut into slices, and more than int32 can add up."""

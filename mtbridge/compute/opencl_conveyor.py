@@ -91,15 +91,21 @@ class Conveyor:
         ]
 
     def __enter__(self) -> Conveyor:
-        for thread in self._threads:
-            thread.start()
+        try:
+            for thread in self._threads:
+                thread.start()
+        except BaseException as failure:
+            # those that did start would wait for ever, and Python for them
+            self.__exit__(type(failure))
+            raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._closed = kind is not None
-        for _thread in self._threads:
+        started = [thread for thread in self._threads if thread.ident is not None]
+        for _thread in started:
             self._line.put(None)
-        for thread in self._threads:
+        for thread in started:
             thread.join()
 
     def mark(self) -> Any:
@@ -112,6 +118,8 @@ class Conveyor:
         """Have answers brought that the device has computed."""
         parts = [part for answer in answers for part in answer.cut(self._pieces[0].nbytes)]
         delivery = Delivery(len(parts))
+        if not parts:
+            delivery.done.set()
         for part in parts:
             self._line.put((part, delivery))
         return delivery

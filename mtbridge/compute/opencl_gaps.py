@@ -32,11 +32,11 @@ MOST_QUADS = 16
 RUNS = 16
 """Runs that an item of run_counts.cl does."""
 
-
 COUNTED = 4
 """Lists of an item of tile_counts.cl."""
 
 QUAD_BYTES = 8
+"""Of a quad, four numbers of 16 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,7 @@ class TileForm:
 
     @property
     def listing(self) -> dict[str, int]:
+        """The macros of lists, the same for every kernel that reads or makes them."""
         return {"TALL": self.tall, "BLOCK": self.block}
 
 

@@ -12,8 +12,13 @@ if TYPE_CHECKING:
     from mtbridge.compute.opencl import Device
 
 BITS = 32
+"""Rows of a word."""
+
 COLUMNS = 64
+"""Columns of a group."""
+
 GPU_GROUP = 64
+"""Items of a group of a graphics card; a processor's has one."""
 
 
 def queue_presence(device: Device, raw: Uncentred, target: Any) -> None:

@@ -9,7 +9,8 @@ within 1, where the bound of norms is the natural one, and need no powers.
 `queue_products` sums up the products of any operands that pack themselves into panels of halves (`Panels`):
 a `Centring`, or others. A right one that is exact in hi alone, such as a mask of 0 and 1, is for
 ``with_products(form, 2)``: its panels have a single plane (kernels/split_mma.clh), so a pair of inner indices
-is a row of TILE words of hi. With ``with_products(form, 1)`` both operands have one plane.
+is a row of TILE words of hi. No engine takes such products; a test does. With ``with_products(form, 1)`` both
+operands have one plane.
 """
 
 from __future__ import annotations

@@ -31,6 +31,7 @@ MOST_BIAS = {3: 4e-7, 1: 1e-4}
 """What the sums of squares may be wrong by on average: sums that are cut off are all too small."""
 
 ENOUGH = 1000
+"""Elements of a factor from which on its diagonal is judged."""
 
 SHAPES = ((1, 1, 1), (37, 130, 70), (257, 1000, 130), (131, 5003, 257))
 """(rows, inner, columns) of what is checked: ragged, and the deep ones cut into slices."""

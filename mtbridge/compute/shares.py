@@ -2,8 +2,9 @@
 
 A gram matrix of 2048 columns has 136 blocks of 128 x 128: each of 132 units does one, then four do another
 while the rest wait, and it takes twice the time. So only as many blocks are done whole as give every unit the
-same number. The inner sizes of those left over are cut into slices, each a group of its own in the same
-launch, and multiply/add_parts.cl adds up their results in a fixed order.
+same number. The inner sizes of those left over are cut into slices, each a task of its own in the same
+launch, and multiply/add_parts.cl adds up their results in a fixed order. So it is with kernels that read
+panels of halves or of digits; those that read matrices where they lie are given pieces (pieces.py).
 """
 
 from __future__ import annotations
@@ -64,7 +65,9 @@ def shares(blocks: int, inner: int, *, units: int, most: int, pace: int = 1) -> 
 
 @dataclass(frozen=True, slots=True)
 class SharedSums(Sums):
-    """`Sums` whose kernel shares out the blocks itself (kernels/dmma_tile.clh).
+    """`Sums` whose kernel shares out the blocks itself.
+
+    kernels/split_mma_tile.clh, split_wgmma_put.clh and int8_tile.clh say how.
 
     Attributes
     ----------

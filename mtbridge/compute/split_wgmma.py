@@ -22,6 +22,7 @@ SETTINGS = {
 """Of kernels/split_wgmma.clh."""
 
 SINGLE_STAGES = 5
+"""In place of those in SETTINGS where one product of halves is taken."""
 
 SMALL_SETTINGS = {
     **SETTINGS,

@@ -95,7 +95,7 @@ def covariance(
         for the shape by a measurement that is made once, at the first call that is large enough to matter.
     device : which OpenCL device: an index of `mtbridge devices`, a part of a name, "gpu" or "cpu"
     dtype : "float32" or "float64"; by default that of `data`, and float64 for all but float32
-        In float32 products are taken in float32 and added up so over at most 64 rows; centring and all
+        In float32 products are taken in float32 and added up so over parts of the rows; centring and all
         other sums stay in float64.
     full : return a `Result`, which also has the counts, the engine, the device, the time, the eigenvalues
 

@@ -358,3 +358,9 @@ def test_stacked_moments_say_what_each_says_alone(numpy_engine: Engine, dtype: s
             assert stack.covariance()[m, 0].tobytes() == alone.covariance().tobytes()
             assert stack.correlation()[m, 0].tobytes() == alone.correlation().tobytes()
     assert np.isnan(whole.covariance(ddof=12)).all()
+
+
+def test_a_processor_takes_no_answer_whose_places_are_past_an_int() -> None:
+    plans = batch_plan.Processor(Limits(vector_bytes=64, largest_group=1, local_bytes=1 << 20), {4: 16, 8: 8})
+    assert plans.product((50_000, 1, 50_000), 4) is None
+    assert plans.product((200, 1, 200), 4) is not None

@@ -85,3 +85,26 @@ def test_a_failure_is_raised_where_a_delivery_is_waited_for(device: Device) -> N
         delivery = conveyor.bring([Answer(device.uploaded(out), 4, (10**6, 0), out)])
         with pytest.raises(Exception, match="INVALID_VALUE"):
             conveyor.wait(delivery)
+
+
+def test_nothing_to_bring_is_brought_at_once(device: Device) -> None:
+    with Conveyor(device, room(device, 1, 64)) as conveyor:
+        conveyor.wait(conveyor.bring([]))
+
+
+def test_threads_end_where_one_of_them_cannot_be_started(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start, started = threading.Thread.start, []
+
+    def third_fails(thread: threading.Thread) -> None:
+        if len(started) == 2:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", third_fails)
+    with pytest.raises(RuntimeError, match="new thread"), Conveyor(device, room(device, 4, 64)):
+        pass
+    assert len(started) == 2
+    assert not any(thread.is_alive() for thread in started)
