@@ -1,8 +1,10 @@
-"""Covariances of many small matrices in `mtbridge bench gpu`: all in one launch, or one by one."""
+"""Covariances of many small matrices in `mtbridge bench gpu`, one by one.
+
+In one launch they are a `CovarianceTrial`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,41 +21,8 @@ FEW = 100
 """Matrices that are done one by one: thousands would take seconds a run."""
 
 
-class BatchTrial(Trial):
-    """The covariances of a batch that lies on the device, where they stay."""
-
-    def __init__(
-        self,
-        device: ResidentDevice,
-        engine: OpenCLEngine,
-        case: BatchCovariance,
-        copies: Sequence[tuple[DeviceMatrix, ...]],
-    ) -> None:
-        if not device.fp64:
-            raise DeviceError(f"{device.name} has no float64, in which columns are centred")
-        self._device, self._engine, self._case, self._copies = device, engine, case, copies
-        self._answer: Any = None
-
-    def run(self, turn: int, *, poisoned: bool = False) -> float:
-        (X,) = self._copies[turn % len(self._copies)]
-        # its memory goes back before the next one is allocated
-        self._answer = None
-        self._device.poisoning = poisoned
-
-        def work() -> None:
-            self._answer = self._engine.covariance_on_device(X)
-
-        try:
-            return self._device.spent(work).whole
-        finally:
-            self._device.poisoning = False
-
-    def lines(self, some: Lines) -> NDArray[Any]:
-        return self._device.lines(self._answer.buffer, some, self._case.shape, self._case.dtype)
-
-
 class OneByOneTrial(Trial):
-    """The same for some matrices of a batch, each with launches of its own; the time is reckoned for all."""
+    """Covariances of some matrices of a batch, each by launches of its own; the time is reckoned for all."""
 
     def __init__(
         self, device: ResidentDevice, engine: OpenCLEngine, few: BatchCovariance, count: int

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from mtbridge.bench.gpu_batch import FEW, BatchTrial, OneByOneTrial
+from mtbridge.bench.gpu_batch import FEW, OneByOneTrial
 from mtbridge.bench.gpu_data import (
     BatchCovariance,
     Case,
@@ -165,7 +165,7 @@ class Bed:
             return copies_of(self.families.chosen, case, self.copies(case))
 
         def together(engine: OpenCLEngine) -> Trial:
-            return BatchTrial(self.device, engine, case, copies())
+            return CovarianceTrial(self.device, engine, case, copies())
 
         few = BatchCovariance(case.named, case.dtype.name, few=FEW)
 

@@ -7,12 +7,12 @@ holds which number, when copies arrive, who may overwrite what and who adds up w
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from given_lanes import compiled
 
 from mtbridge.compute.opencl_direct import COLUMNS, ROWS
 from mtbridge.compute.pieces import COUNT, pieces_of
@@ -52,12 +52,7 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
         kernel,
         (HERE / "dmma_lanes.cpp").read_text(),
     )
-    source, program = folder / "lanes_of_kernel.cpp", folder / "lanes"
-    source.write_text("\n".join(parts))
-    options = ("-std=c++20", "-O2", "-w", "-pthread")
-    command = [sys.executable, "-m", "ziglang", "c++", *options, str(source), "-o", str(program)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
+    program = compiled(folder, parts)
 
     def computed(
         A: Matrix,

@@ -8,12 +8,12 @@ rounding, so results are compared with those of Python's integers bit for bit.
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from given_lanes import compiled
 
 from mtbridge.compute.forms import upper_triangle
 from mtbridge.matrix import Matrix
@@ -45,12 +45,7 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
         kernel,
         (HERE / "lanes.cpp").read_text(),
     )
-    source, program = folder / "lanes_of_kernel.cpp", folder / "lanes"
-    source.write_text("\n".join(parts))
-    options = ("-std=c++20", "-O2", "-w", "-pthread")
-    command = [sys.executable, "-m", "ziglang", "c++", *options, str(source), "-o", str(program)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
+    program = compiled(folder, parts)
 
     def computed(digits: Digits, whole: int, slices: int, columns: int) -> tuple[Matrix, Matrix]:
         blocks = upper_triangle(columns, (tile, tile))

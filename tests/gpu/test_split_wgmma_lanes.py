@@ -7,12 +7,12 @@ these instructions (wgmma_lanes.hpp); how a tensor core rounds is not.
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from given_lanes import compiled
 
 from mtbridge.compute.forms import HALVES, upper_triangle
 from mtbridge.compute.split_wgmma import HEADERS
@@ -55,12 +55,7 @@ def run(settings: dict[str, int], tmp_path_factory: pytest.TempPathFactory) -> R
         kernel,
         (HERE / "wgmma_lanes.cpp").read_text(),
     )
-    source, program = folder / "lanes_of_kernel.cpp", folder / "lanes"
-    source.write_text("\n".join(parts))
-    options = ("-std=c++20", "-O2", "-w", "-pthread")
-    command = [sys.executable, "-m", "ziglang", "c++", *options, str(source), "-o", str(program)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
+    program = compiled(folder, parts)
     block = (64 * settings["WORKERS"], settings.get("COLUMNS", 128))
 
     def computed(z: Matrix, whole: int, slices: int, columns: int) -> tuple[Matrix, Matrix]:
