@@ -52,7 +52,7 @@ Of the statistics (`mtbridge bench stats`) `opencl`, `numpy` and `serial` go fro
 distance from sums in long double in the checked rows or windows; that of a covariance is a share of the two
 standard deviations.
 
-The rows of products on an H200 are of the portable kernels; those for tensor cores came later.
+`h200-gram` and `h200-multiply` are of the portable kernels; those for tensor cores came later.
 
 `mtbridge bench gpu` measures what lies on a graphics card already and stays there. Times are by the clock of
 the device: ours from the START of the first kernel to the END of the last, those of cuBLAS, torch and cupy
@@ -64,7 +64,9 @@ so. Of pairwise ones the kernels alone count, and `dense` is the same of data in
 bytes. Ceilings are of the same run; that of multiply-adds (`fma`) is of the ordinary cores, and tensor cores
 may pass it. "Diagonal" is the mean relative error of the variances: sums that are cut off are all too small.
 "Same bits" says whether a second run, on another copy of the input, gave the same answer. `covariance host`
-goes from array to array by the host's clock; `batch` is many small matrices in one launch. `h200-gpu` has a
+goes from array to array by the host's clock; `batch` is many small matrices in one launch. `several` is the
+covariance of `one` card and of `all` of its kind that share it, by the host's clock, from the call until the
+last card is done; "wrong" there means also that bits differ from those of one card. `h200-gpu` has a
 part of the cases, with three windows each; `h200-resident-products` and `h200-rolling` are by two scripts
 from before, and by the host's clock.
 

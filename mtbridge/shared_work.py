@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from typing import TypeAlias
 
 Job: TypeAlias = Callable[["Parts", int], None]
@@ -25,21 +25,24 @@ SHARED_BYTES = 1 << 25
 MOST_THREADS = 8
 """More do not read memory faster."""
 
+POLL_SECONDS = 0.2
+"""So often a thread that waits for others wakes up."""
+
 
 class Parts:
     """Numbers from 0, each of which one thread takes.
 
     Attributes
     ----------
-    closed : nobody takes another one, or begins to
+    closed : nobody takes another one
+    failure : what went wrong first
     """
 
     def __init__(self, count: int) -> None:
         self.closed = False
+        self.failure: BaseException | None = None
         self._left = iter(range(count))
-        self._lock = threading.Condition()
-        self._busy = 0
-        self._failure: BaseException | None = None
+        self._lock = threading.Lock()
 
     def __iter__(self) -> Iterator[int]:
         while True:
@@ -50,59 +53,65 @@ class Parts:
             yield part
 
     def serve(self, job: Job, number: int) -> None:
-        """Do a job in a thread beside the caller's; what it raises is raised where the work ends."""
-        with self._lock:
-            if self.closed:
-                return
-            self._busy += 1
+        """Do a job as thread `number`; keep what it raises, which ends the work of all."""
         try:
             job(self, number)
         except BaseException as failure:
-            self._fail(failure)
-        finally:
-            with self._lock:
-                self._busy -= 1
-                self._lock.notify_all()
+            self.end(failure)
 
-    @contextmanager
-    def ended(self) -> Iterator[None]:
-        """Wait at the end until nobody is busy, whatever interrupts; then raise what went wrong."""
-        try:
-            yield
-        except BaseException as failure:
-            self._fail(failure)
-        while True:
-            try:
-                with self._lock:
-                    self._lock.wait_for(lambda: not self._busy)
-                    self.closed = True
-                break
-            except KeyboardInterrupt as interrupt:
-                self._fail(interrupt)
-        if self._failure is not None:
-            try:
-                raise self._failure
-            finally:
-                # else it would keep itself, and the arrays, until the next collection of garbage
-                self._failure = None
-
-    def _fail(self, failure: BaseException) -> None:
-        self._failure = self._failure or failure
+    def end(self, failure: BaseException) -> None:
+        """Let nobody take another one, for a reason."""
+        self.failure = self.failure or failure
         self.closed = True
 
 
 def share(job: Job, parts: int, *, threads: int, pool: ThreadPoolExecutor) -> None:
     """Do a job in the caller's thread and in others of `pool`, `threads` in all.
 
-    None of them is at it any more when this returns, or raises what one of them did.
+    None of them is at it any more when this returns, or raises what one of them did; but for a second
+    interrupt, which is raised at once.
     """
-    taken = Parts(parts)
-    with taken.ended():
+    shared = Parts(parts)
+    others: list[Future[None]] = []
+    try:
         # where no thread can be had, as when Python ends, the caller's does all
         with suppress(RuntimeError):
             for number in range(1, min(threads, parts)):
-                pool.submit(taken.serve, job, number)
-        job(taken, 0)
+                others.append(pool.submit(shared.serve, job, number))
+        shared.serve(job, 0)
+    except BaseException as failure:
+        shared.end(failure)
+    ended(others, interrupted=isinstance(shared.failure, KeyboardInterrupt))
+    if shared.failure is not None:
+        try:
+            raise shared.failure
+        finally:
+            # else it would keep itself, and the arrays, until the next collection of garbage
+            shared.failure = None
+
+
+def ended(threads: Iterable[Future[None]], *, interrupted: bool = False) -> None:
+    """Return when none of these is at its work; those that have not begun never will.
+
+    An interrupt is raised after that. A second one is at once, as a thread may be stuck; also the first, if
+    there was one before.
+    """
+    # one that was cancelled may be waited for in vain
+    busy = [thread for thread in threads if not thread.cancel()]
+    late: BaseException | None = None
+    while busy:
+        try:
+            # on Windows, an interrupt is not seen by a thread that waits
+            busy = list(wait(busy, POLL_SECONDS).not_done)
+        except KeyboardInterrupt as interrupt:
+            if interrupted or late is not None:
+                raise
+            late = interrupt
+    if late is not None:
+        try:
+            raise late
+        finally:
+            late = None
 
 
 def by_rows(work: Callable[[slice], None], rows: int, row_bytes: int) -> None:

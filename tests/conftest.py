@@ -6,6 +6,7 @@ XDG_CACHE_HOME is left alone, so kernels are built once a machine and not once a
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -102,3 +103,27 @@ def engine(request: pytest.FixtureRequest) -> Engine:
     name = {"opencl tiled": "tiled_engine"}.get(request.param, f"{request.param}_engine")
     found: Engine = request.getfixturevalue(name)
     return found
+
+
+@pytest.fixture
+def run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str, str]]:
+    """Run a command line in this process, in an empty folder; return exit code, stdout and stderr."""
+    from mtbridge.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MTBRIDGE_DEVICE", raising=False)
+
+    def called(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["mtbridge", *arguments])
+        capsys.readouterr()
+        code = 0
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return called

@@ -4,8 +4,8 @@
  *
  * X lies as `struct operand` of dmma.clh says, by start, panel_step and row_step; both sides lie alike. pieces cover the
  * upper triangle, and the other is written with it if `mirrored`; with `more`, all is added to what C holds; with FINISHED
- * the sums become covariances (finish.clh). dmma_ptx.clh has the instructions, dmma_copy.clh says how X gets to local memory
- * in time, dmma_tile.clh how a tile is summed up, and dmma_parts.clh what parts and marks are.
+ * the sums become covariances (finish.clh). dmma_multiply.clh and dmma_ptx.clh have the instructions, dmma_copy.clh says how X
+ * gets to local memory in time, dmma_tile.clh how a tile is summed up, and dmma_parts.clh what parts and marks are.
  */
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void gram(__global const REAL *restrict X, __global SUM *restrict C, const int columns, const int inner, const int stride,

@@ -2,12 +2,12 @@
  *
  *   C[r * stride + c] = sum over k of X[k, r] * X[k, c],   r, c < columns
  *
- * panels: as split_wgmma.clh describes them, inner padded to a multiple of DEPTH; X is packed once and read as both operands.
+ * panels: as split_panels.clh describes them, inner padded to a multiple of DEPTH; X is packed once and read as both operands.
  * blocks lists (block row, block column), each of ROWS x COLUMNS, that touch the upper triangle; a group writes its sums to
  * both sides of the diagonal, unless MIRRORED is 0. With SCALED each column has a scale of its own, which is undone
- * (halves.clh); with FINISHED the sums become covariances (finish.clh). split_wgmma_ptx.clh has the instructions,
- * split_wgmma_put.clh says how groups share `tasks` by means of parts, whole, slices and more, and split_wgmma_tile.clh how a
- * tile is summed up.
+ * (halves.clh); with FINISHED the sums become covariances (finish.clh). split_wgmma_ptx.clh has the instructions, split_put.clh
+ * says how groups share `tasks` by means of parts, whole, slices and more, split_wgmma_tile.clh how a tile is summed up, and
+ * split_plain.clh does so without the instructions.
  */
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void gram(__global const uint4 *restrict panels, SCALES(largest) __global SUM *restrict C, const int columns,

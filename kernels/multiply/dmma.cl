@@ -3,9 +3,9 @@
  *   C[r * stride + c] = sum over k < inner of A[r, k] * B[k, c],   r < rows, c < columns
  *
  * A, as (inner, rows), and B lie as `struct operand` of dmma.clh says, by start, panel_step and row_step of each. pieces cover
- * all of C; with `more`, all is added to what C holds. There is nothing to finish (finish.clh). dmma_ptx.clh has the
- * instructions, dmma_copy.clh says how A and B get to local memory in time, dmma_tile.clh how a tile is summed up, and
- * dmma_parts.clh what parts and marks are.
+ * all of C; with `more`, all is added to what C holds. There is nothing to finish (finish.clh). dmma_multiply.clh
+ * and dmma_ptx.clh have the instructions, dmma_copy.clh says how A and B get to local memory in time, dmma_tile.clh how a tile
+ * is summed up, and dmma_parts.clh what parts and marks are.
  */
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void multiply(__global const REAL *restrict A, __global const REAL *restrict B, __global SUM *restrict C, const int rows,

@@ -35,6 +35,7 @@ void infinite_strips(__global const REAL *restrict left, __global const REAL *re
     if (x == 0 && y == 0)
         any = 0;
     barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll 8
     for (int s = y * WIDE + x; s < strips; s += WIDE * DEEP)
         found |= bits[s] == INFINITE;
     if (found)

@@ -8,7 +8,7 @@
  *
  * where o is the second global offset of the launch, for k < inner and j < strips, and 0 elsewhere, up to inner_padded and a
  * whole last panel; width is that of all panels, and chunks the groups of the second dimension. centre holds `width` origins,
- * then `width` scales, powers of two with |z| < DIGIT_REACH. A strip whose origin is NaN is all 0 whatever the source holds,
+ * then `width` scales, powers of two with |z| < 0.985. A strip whose origin is NaN is all 0 whatever the source holds,
  * and its sums are NaN. With COUNTED, `found` has in place of sums how many |z| are LARGE. A slab after the first has `more`
  * not 0: its sums are added to those that are there. inner_padded and chunk are multiples of SQUARE.
  *

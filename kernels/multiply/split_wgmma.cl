@@ -2,11 +2,11 @@
  *
  *   C[r * stride + c] = sum over k of A[r, k] * B[k, c],   r < rows, c < columns
  *
- * left, right: panels of the rows of A and of the columns of B as split_wgmma.clh describes them, inner padded to a multiple of
- * DEPTH. With SCALED each row of A and column of B has a scale of its own, which its largest tells (halves.clh) and which is
+ * left, right: panels of the rows of A and of the columns of B as split_panels.clh describes them, inner padded to a multiple
+ * of DEPTH. With SCALED each row of A and column of B has a scale of its own, which its largest tells (halves.clh) and which is
  * undone here. blocks lists (block row, block column), each of ROWS x COLUMNS. What is put into C is the sum as it is
- * (finish.clh). split_wgmma_ptx.clh has the instructions, split_wgmma_put.clh says how groups share `tasks` by means of parts,
- * whole, slices and more, and split_wgmma_tile.clh how a tile is summed up.
+ * (finish.clh). split_wgmma_ptx.clh has the instructions, split_put.clh says how groups share `tasks` by means of parts, whole,
+ * slices and more, split_wgmma_tile.clh how a tile is summed up, and split_plain.clh does so without the instructions.
  */
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void multiply(__global const uint4 *restrict left, __global const uint4 *restrict right, SCALES(left_largest)

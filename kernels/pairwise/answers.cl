@@ -10,21 +10,19 @@
  * product and deviations are 0 where there are fewer than two rows; on the diagonal they are the same bits.
  *
  * doubtful[i * columns + j], i <= j, is 1 where deviations of i or j are less than 1 / LEAST of what they were computed from,
- * or near the ends of the range; doubts[g] says how many pairs of group g are.
+ * or near the ends of the range (answers.clh), unless that column never changes; doubts[g] says how many pairs of group g are.
  *
  *   places[i] = (run, list, kind, rows of i)
  *
  * tell how t(i, j) comes about: run_sums.cl has sums in row `run`, tile_sums.cl in row `list`, where these are not negative.
- * Kind 0: what j sums up to on all its rows (own) less both, which are of rows that i misses. Kind 1: the run, which is of rows
- * from the first one of i on, less the list. Kind 2: the list alone, of rows that i has. Rows are counted likewise, by
- * run_counts.cl, always below the edge of the run, and tile_counts.cl. SOURCE is the type of those sums.
+ * Kind 0: what j sums up to on all its rows less both, which are of rows that i misses. Kind 1: the run, which is of rows
+ * from the first one of i on, less the list. Kind 2: the list alone, of rows that i has. On all its rows j sums up to the sum
+ * of found[g * width + j] over `chunks` chunks g, as they were packed, and its squares to S(j, j). Rows are counted likewise,
+ * by run_counts.cl, always below the edge of the run, and tile_counts.cl. SOURCE is the type of those sums.
  *
  * One group of SIDE x DOWN items a SIDE x SIDE block on or above the diagonal, blocks[g] = (block row, block column). Reads
  * and writes all run along rows; what is of the other side of the diagonal is turned in local memory.
  */
-#ifndef MOMENTS
-#define MOMENTS 0
-#endif
 #ifndef RUNS
 #define RUNS 1          /* whether there are runs, and lists */
 #endif
@@ -37,51 +35,48 @@
 #ifndef DOWN
 #define DOWN 8
 #endif
-#ifndef LEAST
-#define LEAST 1024
-#endif
 #if SIDE % DOWN != 0
 #error "SIDE must be whole runs of DOWN"
 #endif
-#if SUM_BITS == 64
-#define TINY ((SUM)0x1p-480)
+#define EACH (SIDE / DOWN)
+#if MOMENTS
+#define ANSWER SUM
 #else
-#define TINY ((SUM)0x1p-60)
+#define ANSWER REAL
 #endif
-#define KEPT(squares, terms) ((squares) * LEAST >= (terms) && (squares) > TINY && (squares) < 1 / TINY)
 
 /* What the kernels before this one have found, and how many columns a row of it has. */
 struct sums {
-    __global const SUM *own;
     __global const SOURCE *runs, *lists;
     __global const int *run_counts, *list_counts;
-    int columns, width, across, run_squares, list_squares;
+    int width, across, run_squares, list_squares;
 };
 
-/* What column j sums up to on the rows of a column of this place, its squares, and out of what those were computed. All is
- * read whether it is needed or not, so that many reads are under way. */
-static inline void sums_of(const struct sums s, const int4 place, const int j, SUM *total, SUM *squares, SUM *terms)
+/* What column j sums up to on the rows of a column of this place, its squares, and out of what those were computed. Of all its
+ * rows they are these. All is read whether it is needed or not, so that many reads are under way. */
+static inline void sums_of(const struct sums s, const int4 place, const int j, const NUMBER own, const NUMBER own_squares,
+                           NUMBER *total, NUMBER *squares, NUMBER *terms)
 {
-    SUM run = 0, run_squares = 0, list = 0, list_squares = 0;
-    *total = s.own[j];
-    *squares = *terms = s.own[s.columns + j];
+    NUMBER run = 0, run_squares = 0, list = 0, list_squares = 0;
     if (RUNS) {
         __global const SOURCE *from = s.runs + (size_t)max(place.x, 0) * s.width + j;
         run = from[0];
         run_squares = from[(size_t)s.run_squares * s.width];
-        run = place.x < 0 ? (SUM)0 : run;
-        run_squares = place.x < 0 ? (SUM)0 : run_squares;
+        run = place.x < 0 ? (NUMBER)0 : run;
+        run_squares = place.x < 0 ? (NUMBER)0 : run_squares;
     }
     if (LISTS) {
         __global const SOURCE *from = s.lists + (size_t)max(place.y, 0) * s.width + j;
         list = from[0];
         list_squares = from[(size_t)s.list_squares * s.width];
-        list = place.y < 0 ? (SUM)0 : list;
-        list_squares = place.y < 0 ? (SUM)0 : list_squares;
+        list = place.y < 0 ? (NUMBER)0 : list;
+        list_squares = place.y < 0 ? (NUMBER)0 : list_squares;
     }
-    *total = place.z == 0 ? *total - run - list : place.z == 1 ? run - list : list;
-    *squares = place.z == 0 ? *squares - run_squares - list_squares : place.z == 1 ? run_squares - list_squares : list_squares;
-    *terms = place.z == 0 ? *terms : place.z == 1 ? run_squares : list_squares;
+    *total = place.z == 0 ? own - run - list : place.z == 1 ? run - list : list;
+    *squares = place.z == 0   ? own_squares - run_squares - list_squares
+               : place.z == 1 ? run_squares - list_squares
+                              : list_squares;
+    *terms = place.z == 0 ? own_squares : place.z == 1 ? run_squares : list_squares;
 }
 
 /* The rows that column j, of so many `rows`, has in common with a column of this place. */
@@ -96,7 +91,7 @@ static inline int rows_of(const struct sums s, const int4 place, const int rows,
 }
 
 __kernel __attribute__((reqd_work_group_size(SIDE, DOWN, 1)))
-void answers(__global const SUM *restrict products, __global const SUM *restrict own, __global const int4 *restrict places,
+void answers(__global const SUM *restrict products, __global const SUM *restrict found, __global const int4 *restrict places,
              __global const SOURCE *restrict run_sums, __global const int *restrict run_counts,
              __global const SOURCE *restrict list_sums, __global const int *restrict list_counts,
 #if MOMENTS
@@ -106,44 +101,75 @@ void answers(__global const SUM *restrict products, __global const SUM *restrict
              __global REAL *restrict covariance, __global const SUM *restrict units, const int ddof, const int least,
 #endif
              __global uchar *restrict doubtful, __global int *restrict doubts, const int columns, const int width,
-             const int across, const int runs, const int lists, __global const int2 *restrict blocks)
+             const int chunks, const int across, const int runs, const int lists, __global const int2 *restrict blocks)
 {
-    __local SUM totals[SIDE][SIDE + 1], wholes[SIDE][SIDE + 1], turned[SIDE][SIDE + 1];
+    __local NUMBER totals[SIDE][SIDE + 1], wholes[SIDE][SIDE + 1], terms_there[SIDE][SIDE + 1];
+    __local ANSWER turned[SIDE][SIDE + 1];
 #if MOMENTS
     __local int counts[SIDE][SIDE + 1];
 #endif
+    __local SUM own_parts[2][DOWN][SIDE];
     __local int doubted;
-    const struct sums s = {own, run_sums, list_sums, run_counts, list_counts, columns, width, across, runs, lists};
+    const struct sums s = {run_sums, list_sums, run_counts, list_counts, width, across, runs, lists};
     const int2 at = blocks[get_group_id(0)];
-    const int x = get_local_id(0), y = get_local_id(1), c = at.y * SIDE + x, turned_c = at.x * SIDE + x;
-    const int inner_turned = min(turned_c, columns - 1);
-    int unsure = 0;
+    const int x = get_local_id(0), y = get_local_id(1), last = columns - 1, c = at.y * SIDE + x, turned_c = at.x * SIDE + x;
+    const int inner_c = min(c, last), inner_turned = min(turned_c, last), rows_of_c = places[inner_c].w;
+    const SUM own_squares = products[(size_t)inner_c * (columns + 1)];
+    const SUM turned_squares = products[(size_t)inner_turned * (columns + 1)];
+    SUM own_total = 0, turned_total = 0;
+    NUMBER total[EACH], whole[EACH], terms[EACH];
+    SUM product[EACH];
+    int common[EACH], unsure = 0;
 
     if (x == 0 && y == 0)
         doubted = 0;
-    for (int i = y; i < SIDE; i += DOWN) {
-        SUM total, whole, terms;
-        sums_of(s, places[min(at.y * SIDE + i, columns - 1)], inner_turned, &total, &whole, &terms);
-        totals[i][x] = total;
-        wholes[i][x] = whole;
-        turned[i][x] = terms;
+    for (int g = y; g < chunks; g += DOWN) {
+        own_total += found[(size_t)g * width + inner_c];
+        turned_total += found[(size_t)g * width + inner_turned];
+    }
+    own_parts[0][y][x] = own_total;
+    own_parts[1][y][x] = turned_total;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    own_total = turned_total = 0;
+#pragma unroll
+    for (int i = 0; i < DOWN; i++) {
+        own_total += own_parts[0][i][x];
+        turned_total += own_parts[1][i][x];
+    }
+    /* all reads of a side come before what is made of them, so that they are under way together */
+#pragma unroll
+    for (int n = 0; n < EACH; n++)
+        sums_of(s, places[min(at.y * SIDE + y + n * DOWN, last)], inner_turned, turned_total, turned_squares, total + n,
+                whole + n, terms + n);
+#pragma unroll
+    for (int n = 0; n < EACH; n++) {
+        totals[y + n * DOWN][x] = total[n];
+        wholes[y + n * DOWN][x] = whole[n];
+        terms_there[y + n * DOWN][x] = terms[n];
+    }
+#pragma unroll
+    for (int n = 0; n < EACH; n++) {
+        const int r = min(at.x * SIDE + y + n * DOWN, last);
+        sums_of(s, places[r], inner_c, own_total, own_squares, total + n, whole + n, terms + n);
+        common[n] = rows_of(s, places[r], rows_of_c, inner_c);
+        product[n] = products[(size_t)r * columns + inner_c];
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (int i = y; i < SIDE; i += DOWN) {
-        const int r = at.x * SIDE + i, same = r == c;
+#pragma unroll
+    for (int n = 0; n < EACH; n++) {
+        const int i = y + n * DOWN, r = at.x * SIDE + i, same = r == c;
         if (r > c || c >= columns)
             continue;
-        const int4 place = places[r];
-        const int count = same ? place.w : rows_of(s, place, places[c].w, c), few = count < 2;
-        const SUM own_total = own[c], own_squares = own[columns + c], share = (SUM)1 / (SUM)max(count, 1);
-        SUM total, whole, terms;
-        sums_of(s, place, c, &total, &whole, &terms);
-        const SUM mine = same ? own_total : total, other = same ? own_total : totals[x][i];
-        const SUM one = few ? (SUM)0 : (same ? own_squares : whole) - mine * mine * share;
-        const SUM two = few ? (SUM)0 : same ? one : wholes[x][i] - other * other * share;
-        const SUM both = few ? (SUM)0 : same ? one : products[(size_t)r * columns + c] - mine * other * share;
-        const SUM limit = same ? own_squares : terms, other_limit = same ? own_squares : turned[x][i];
-        const int unkept = !few && !(KEPT(one, limit) && KEPT(two, other_limit));
+        const int count = same ? rows_of_c : common[n], few = count < 2;
+        const SUM share = inverse(max(count, 1)), squares_of_r = products[(size_t)r * (columns + 1)];
+        const SUM mine = same ? own_total : (SUM)total[n], other = same ? own_total : (SUM)totals[x][i];
+        const SUM both = few ? (SUM)0 : (same ? own_squares : product[n]) - mine * other * share;
+        const NUMBER part = share, mine_there = total[n], other_there = totals[x][i];
+        const NUMBER one = few ? (NUMBER)0 : same ? (NUMBER)both : whole[n] - mine_there * mine_there * part;
+        const NUMBER two = few ? (NUMBER)0 : same ? one : wholes[x][i] - other_there * other_there * part;
+        const NUMBER limit = same ? (NUMBER)own_squares : terms[n], other_limit = same ? limit : terms_there[x][i];
+        /* of a column that never changes all numbers are 0 and exact */
+        const int unkept = !few && !((own_squares == 0 || KEPT(one, limit)) && (squares_of_r == 0 || KEPT(two, other_limit)));
         doubtful[(size_t)r * columns + c] = unkept;
         unsure += unkept;
 #if MOMENTS
@@ -156,7 +182,7 @@ void answers(__global const SUM *restrict products, __global const SUM *restrict
         counts[x][i] = count;
         turned[x][i] = both;
 #else
-        const SUM value = count < least ? (SUM)NAN : both / (SUM)(count - ddof) * (units[r] * units[c]);
+        const REAL value = count < least ? (SUM)NAN : both * inverse(count - ddof) * (units[r] * units[c]);
         covariance[(size_t)r * columns + c] = value;
         turned[x][i] = value;
 #endif

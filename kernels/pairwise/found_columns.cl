@@ -1,10 +1,9 @@
-/* found_columns.cl - what is known of each column of a matrix in which values are missing, from what its chunks say.
+/* found_columns.cl - what is known of each column of a matrix, from what gap_columns.cl says of its chunks of rows.
  *
- *   found[s * columns + j] = sum (s = 0), smallest (1), largest (2) of column j       from moments/columns_squares.cl
- *   rows[j] = the rows that it has, rows[columns + j] = those before the first of them    from presence.cl
+ *   found[s * columns + j], s = 0 .. 4, as parts there have it, of all chunks: of their sums and rows the sum, of the others the
+ *                           smallest, but of the largest values the largest
  *
- * Of a column without a value smallest and largest are inf and -inf, and all `height` rows come before. One group of
- * ACROSS x DOWN items does ACROSS columns.
+ * One group of ACROSS x DOWN items does ACROSS columns, an item every DOWN'th chunk.
  */
 #ifndef ACROSS
 #define ACROSS 32
@@ -12,46 +11,40 @@
 #ifndef DOWN
 #define DOWN 8
 #endif
+#define FACTS 5
+
+static inline void add(SUM *to, const SUM *from)
+{
+    to[0] += from[0];
+    to[1] = min(to[1], from[1]);
+    to[2] = max(to[2], from[2]);
+    to[3] += from[3];
+    to[4] = min(to[4], from[4]);
+}
 
 __kernel __attribute__((reqd_work_group_size(ACROSS, DOWN, 1)))
-void found_columns(__global const SUM *restrict parts, __global const uint *restrict bits, __global SUM *restrict found,
-                   __global int *restrict rows, const int columns, const int chunks, const int height)
+void found_columns(__global const SUM *restrict parts, __global SUM *restrict found, const int columns, const int chunks)
 {
-    __local int counts[DOWN][ACROSS], leads[DOWN][ACROSS];
+    __local SUM all[DOWN][FACTS][ACROSS];
     const int x = get_local_id(0), y = get_local_id(1), j = get_group_id(0) * ACROSS + x;
-    int count = 0, lead = height;
+    SUM some[FACTS] = {0, INFINITY, -INFINITY, 0, INFINITY}, one[FACTS];
 
     if (j < columns)
-        for (int w = y; w < (height + 31) / 32; w += DOWN) {
-            const uint word = bits[(size_t)w * columns + j];
-            count += popcount(word);
-            if (word)
-                lead = min(lead, w * 32 + 31 - (int)clz(word & -word));
+        for (int g = y; g < chunks; g += DOWN) {
+            for (int s = 0; s < FACTS; s++)
+                one[s] = parts[((size_t)g * FACTS + s) * columns + j];
+            add(some, one);
         }
-    counts[y][x] = count;
-    leads[y][x] = lead;
+    for (int s = 0; s < FACTS; s++)
+        all[y][s][x] = some[s];
     barrier(CLK_LOCAL_MEM_FENCE);
-    if (j >= columns)
+    if (y > 0 || j >= columns)
         return;
-    if (y == 0) {
-        for (int i = 1; i < DOWN; i++) {
-            count += counts[i][x];
-            lead = min(lead, leads[i][x]);
-        }
-        rows[j] = count;
-        rows[columns + j] = lead;
+    for (int i = 1; i < DOWN; i++) {
+        for (int s = 0; s < FACTS; s++)
+            one[s] = all[i][s][x];
+        add(some, one);
     }
-    if (y == DOWN - 1) {
-        SUM total = 0, low = INFINITY, high = -INFINITY;
-#pragma unroll 4
-        for (int c = 0; c < chunks; c++) {
-            __global const SUM *part = parts + (size_t)c * 3 * columns + j;
-            total += part[0];
-            low = part[columns] < low ? part[columns] : low;
-            high = part[2 * columns] > high ? part[2 * columns] : high;
-        }
-        found[j] = total;
-        found[columns + j] = low;
-        found[2 * columns + j] = high;
-    }
+    for (int s = 0; s < FACTS; s++)
+        found[s * columns + j] = some[s];
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import statistics
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from mtbridge.bench.gpu_cases import Named, listed
@@ -63,11 +64,11 @@ def measure_gpu(
     devices.load(verdict)
     from mtbridge.bench.gpu_contenders import Bed
     from mtbridge.bench.gpu_device import open_resident
+    from mtbridge.bench.gpu_several import ALL
 
-    with open_resident(verdict) as there:
+    with open_resident(verdict) as there, closing(Bed(there, verdict.key, tuple(peers))) as bed:
         if there.kind == "cpu":
             say(f"{there.name} is a processor: the usual sizes take it hours, --sizes 256 seconds")
-        bed = Bed(there, verdict.key, tuple(peers))
         say("ceilings")
         types = [dtype for dtype in DTYPES if dtype in bed.families.chosen.dtypes]
         ceilings = [*(fma_row(there, dtype, rounds=rounds) for dtype in types), copy_row(there)]
@@ -76,11 +77,14 @@ def measure_gpu(
         for named in listed() if cases is None else cases:
             for dtype in DTYPES:
                 say(f"{named.title}, {dtype}")
+                if lacking := bed.cards.lacking(named):
+                    yield [blank_row(named.title, dtype, ALL, there.name, lacking)]
+                    continue
                 found = _measured(case_of(named, dtype), bed, rounds, say)
                 yield [_with_shares(row, limits) for row in found]
                 # what is kept for repeated calls; some of it hangs in cycles
                 gc.collect()
-                there.release_kept()
+                bed.release()
                 release()
 
 

@@ -9,7 +9,16 @@ from mtbridge.errors import OptionError
 
 Shape = tuple[int, ...]
 
-OPERATIONS = ("gram", "multiply", "covariance", "rolling corr", "pairwise cov", "covariance host", "batch")
+OPERATIONS = (
+    "gram",
+    "multiply",
+    "covariance",
+    "rolling corr",
+    "pairwise cov",
+    "covariance host",
+    "batch",
+    "several",
+)
 GAPS = ("scattered", "leading")
 """Where values are missing: anywhere, or at the begin of a column, as of a symbol that is younger."""
 
@@ -23,6 +32,9 @@ HOST = (2_000, 1_000)
 
 BATCH = (10_000, 60, 50)
 """Matrices, rows and columns of covariances of a batch."""
+
+SEVERAL = ((2_500, 20_000), (20_000, 20_000))
+"""Rows and columns of covariances that several devices share."""
 
 LEAST = 8
 """Side of a matrix: in a smaller one a pair of columns with gaps may have no row in common."""
@@ -65,8 +77,10 @@ def listed(sizes: Sequence[int] | None = None) -> tuple[Named, ...]:
     if sizes is not None and min(sizes) < LEAST:
         raise OptionError(f"--sizes has {min(sizes)}; matrices of this benchmark have {LEAST} rows or more.")
     sides, further, rolling, host, batches = SIZES, list(FURTHER), [ROLLING], [HOST], [BATCH]
+    several = list(SEVERAL)
     if sizes is not None:
         sides, further = tuple(sizes), []
+        several = [(side, side) for side in sides]
         host = [(2 * side, side) for side in sides]
         batches = [(side, WINDOW, max(side // 16, 2)) for side in sides]
         rolling = [(max(side // 16, 2), side // 2 + WINDOW, WINDOW) for side in sides]
@@ -79,6 +93,7 @@ def listed(sizes: Sequence[int] | None = None) -> tuple[Named, ...]:
         *(Named("pairwise cov", shape, gaps) for shape in squares for gaps in GAPS),
         *(Named("covariance host", shape) for shape in host),
         *(Named("batch", shape) for shape in batches),
+        *(Named("several", shape) for shape in several),
     )
 
 

@@ -23,6 +23,7 @@ from mtbridge.bench.gpu_device import ResidentDevice
 from mtbridge.bench.gpu_families import CHOSEN, PORTABLE, Families
 from mtbridge.bench.gpu_host import NOTE, PINNED, peers_of_host, pinned_trial, straight_trial
 from mtbridge.bench.gpu_peers import peers_of
+from mtbridge.bench.gpu_several import OPERATION, Cards
 from mtbridge.bench.gpu_trial import Contender, Trial
 from mtbridge.bench.gpu_windows import (
     REDUCERS,
@@ -47,12 +48,15 @@ class Bed:
     def __init__(self, device: ResidentDevice, key: str, peers: Sequence[str]) -> None:
         self.device, self.peers = device, peers
         self.families = Families(device, key)
+        self.cards = Cards(key)
 
     def contenders(self, case: Case) -> list[Contender]:
         """Return the rows of a case; one that cannot run says why."""
         ours: list[Contender]
         if case.named.operation == "covariance host":
             return [*self._host(case), *peers_of_host(case, self.peers, self.copies(case))]
+        if case.named.operation == OPERATION:
+            return self.cards.contenders(case, self.copies(case))
         if isinstance(case, RollingCorrelation):
             ours = self._rolling(case)
         elif isinstance(case, BatchCovariance):
@@ -62,6 +66,15 @@ class Bed:
         elif isinstance(case, (Covariance, Product)):
             ours = self._resident(case)
         return [*ours, *peers_of(case, self.peers, self.copies(case))]
+
+    def release(self) -> None:
+        """Give back what is kept of a case that is done."""
+        self.device.release_kept()
+        self.cards.release()
+
+    def close(self) -> None:
+        """Close the devices beside the first."""
+        self.cards.close()
 
     def copies(self, case: Case) -> int:
         """Return how many copies of the inputs are taken in turn."""

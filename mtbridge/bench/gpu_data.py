@@ -105,7 +105,7 @@ class Covariance(Case):
             X[np.arange(rows)[:, np.newaxis] < begins] = np.nan
         self.inputs = (X,)
         self.count, self.shape, self.terms = columns, (columns,), rows
-        self.flops = float(rows * columns**2) if named.operation == "covariance" else None
+        self.flops = float(rows * columns**2) if named.operation in ("covariance", "several") else None
         self._exact: dict[tuple[str, bytes], NDArray[np.float64]] = {}
 
     def error(self, found: NDArray[Any], some: Lines) -> float:
@@ -227,6 +227,7 @@ def case_of(named: Named, dtype: str) -> Case:
         "covariance host": Covariance,
         "rolling corr": RollingCorrelation,
         "batch": BatchCovariance,
+        "several": Covariance,
     }
     return kinds[named.operation](named, dtype)
 

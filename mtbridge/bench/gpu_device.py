@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtbridge.compute.devices import Verdict
-from mtbridge.compute.opencl import Found
+from mtbridge.compute.opencl import Device, Found
 from mtbridge.compute.opencl_memory import AROUND_SOURCE, MemoryDevice
 from mtbridge.compute.opencl_profiling import found_again
 from mtbridge.matrix import Matrix
@@ -68,12 +68,8 @@ class ResidentDevice(MemoryDevice):
         return buffer, array
 
     def write_all(self, buffer: Any, size: int, value: np.float32 = POISON) -> None:
-        """Queue a kernel that writes float32 `value` to the first `size` bytes of `buffer`, whole words."""
-        count = size // WORD.itemsize
-        kernel = self.kernel("fill", ("memory/fill.cl",), {})
-        group = min(GROUP, self.largest_group)
-        groups = min(GROUPS_PER_UNIT * self.units, max(-(-count // group), 1))
-        self.run(kernel, (groups,), (group,), buffer, value, np.uint64(count))
+        """Queue what `write_all` does on this device."""
+        write_all(self, buffer, size, value)
 
     def spent(self, work: Callable[[], object]) -> Spent:
         """Do `work`, wait for what it queued, and return the time of its launches."""
@@ -105,6 +101,15 @@ class ResidentDevice(MemoryDevice):
             for line, place in zip(found, some.tolist(), strict=True):
                 self.downloaded(buffer, line, offset=place * size)
         return found
+
+
+def write_all(device: Device, buffer: Any, size: int, value: np.float32 = POISON) -> None:
+    """Queue a kernel that writes float32 `value` to the first `size` bytes of `buffer`, whole words."""
+    count = size // WORD.itemsize
+    kernel = device.kernel("fill", ("memory/fill.cl",), {})
+    group = min(GROUP, device.largest_group)
+    groups = min(GROUPS_PER_UNIT * device.units, max(-(-count // group), 1))
+    device.run(kernel, (groups,), (group,), buffer, value, np.uint64(count))
 
 
 def open_resident(verdict: Verdict) -> ResidentDevice:

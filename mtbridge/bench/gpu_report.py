@@ -20,7 +20,7 @@ TITLES = (
     "same bits",
     "ratio to",
 )
-WIDTHS = (18, 10, 19, 9, 8, 15, 8, 9, 9, 0)
+WIDTHS = (20, 10, 19, 9, 8, 15, 8, 9, 9, 0)
 
 
 def is_of_gpu(rows: list[Row]) -> bool:

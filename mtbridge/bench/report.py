@@ -18,6 +18,8 @@ from mtbridge.sources import PACKAGE
 
 Row = dict[str, Any]
 
+GIT_SECONDS = 30.0
+
 
 def machine() -> dict[str, Any]:
     """Return what the figures were measured on."""
@@ -64,12 +66,21 @@ def machine() -> dict[str, Any]:
 
 
 def commit() -> str:
-    """Return the commit of the checkout that runs, marked if it was changed; empty for an installed one."""
+    """Return the commit of the checkout that runs, marked if it was changed; empty for an installed one.
+
+    Empty too where git cannot be run or does not answer in time.
+    """
     if not (PACKAGE.parent / ".git").exists() or not (git := shutil.which("git")):
         return ""
     words = [git, "-C", str(PACKAGE.parent), "describe", "--always", "--dirty", "--abbrev=12"]
-    # git itself, asked about the folder of this package
-    return subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip()  # noqa: S603
+    try:
+        # git itself, asked about the folder of this package
+        done = subprocess.run(  # noqa: S603
+            words, capture_output=True, text=True, check=False, timeout=GIT_SECONDS
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip()
 
 
 def write_json(rows: list[Row], path: Path, **more: Any) -> None:

@@ -32,7 +32,7 @@ def open_engine(name: str = "auto", *, device: str | None = None, precision: str
         "full": the error of an element is at most ``inner * eps * (|A| |B|)``. "split" and "single" are for
         the tensor cores of some NVIDIA GPUs and several times as fast: the error is a few 2**-22, or 2**-11
         as in TF32, of ``|a_i| |b_j|``, the norms of a row and a column, so what is small in them has fewer
-        digits. Covariances are within 1e-6 with "split" as with "full"; with "single" they too are as TF32.
+        digits. Covariances are with "split" what they are with "full"; with "single" they too are as TF32.
 
     Raises
     ------

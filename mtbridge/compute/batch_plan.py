@@ -238,10 +238,10 @@ class Card:
         if sum(local) > allowed:
             return None
         own = {"WIDTH": 2 * NUMBER // real} if not tensor else {"CAPABILITY": self.tensor or 0}
-        tile = "batch/tile_dmma.clh" if tensor else "batch/tile_gpu.clh"
+        tile = ("dmma_multiply.clh", "batch/tile_dmma.clh") if tensor else ("batch/tile_gpu.clh",)
         return BatchPlan(
             name=name,
-            files=(*headers, "batch/group_gpu.clh", tile, "batch/answer_gpu.clh", f"batch/{name}_gpu.cl"),
+            files=(*headers, "batch/group_gpu.clh", *tile, "batch/answer_gpu.clh", f"batch/{name}_gpu.cl"),
             defines={
                 **defines,
                 **own,

@@ -48,23 +48,27 @@ class Finish:
     @property
     def defines(self) -> dict[str, int]:
         """The macros of kernels that make the matrix."""
-        return finishing(self.dtype)
+        return finishing(self.dtype, summed=self.centring.raw.summed)
 
     def queue(self, device: Device) -> tuple[Any, ...]:
         """Queue what is to be known of each column; return the arguments that such kernels take last."""
         rows, width = self.centring.shape[0], self.centring.raw.width
         chunks = len(self.centring.found) - 2
+        share = SUM.type(1 / (rows - self.ddof) if rows > self.ddof else np.nan)
+        if not self.centring.raw.summed:
+            # a launch less
+            units = np.int32((chunks + 1) * width)
+            return (self.answer, self.centring.target, SUM.type(rows), share, units)
         terms = device.buffer("terms", 2 * width * SUM.itemsize)
         kernel = device.kernel("terms_of", ("moments/terms.cl",), {"SUM_BITS": 64, "GROUP": GROUP})
         sizes = (np.int32(width), np.int32(chunks), SUM.type(rows))
         device.run(kernel, (-(-width // GROUP),), (GROUP,), self.centring.target, terms, *sizes)
-        share = SUM.type(1 / (rows - self.ddof) if rows > self.ddof else np.nan)
         return (self.answer, terms, SUM.type(rows), share, np.int32(width))
 
 
-def finishing(dtype: np.dtype[Any]) -> dict[str, int]:
-    """Return the macros of kernels that make a covariance matrix of `dtype`."""
-    return {"FINISHED": 1, "SOURCE_BITS": 8 * dtype.itemsize}
+def finishing(dtype: np.dtype[Any], *, summed: bool) -> dict[str, int]:
+    """Return the macros of kernels that make a covariance matrix of `dtype`; for `summed` see `Uncentred`."""
+    return {"FINISHED": 1, "SOURCE_BITS": 8 * dtype.itemsize, "SUMMED": int(summed)}
 
 
 def fault_of(device: Device, form: Form) -> str:

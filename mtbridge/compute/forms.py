@@ -20,6 +20,12 @@ SQUARE = 32
 MOST_SQUARES = 8
 HALVES = "halves.clh"
 """The file of kernels/ that cuts numbers into halves."""
+PANEL = 64
+"""Columns of a panel of halves, and inner indices of a stage; kernels/split_panels.clh."""
+MEASURING = "measuring.clh"
+"""The file of kernels/ that measures columns."""
+SCALING = "scaling.clh"
+"""The file of kernels/ that finds scales of halves."""
 FINISH = "finish.clh"
 """The file of kernels/ by which sums become covariances where they are added up."""
 
@@ -53,11 +59,12 @@ class Form:
         one item packs a panel, and gram/<file>.cl writes both triangles itself
     shared : the last blocks are cut into slices by the kernel itself (shares.py), and neighbours come in turn
     mirrors : gram/<file>.cl writes both triangles itself, whatever `squares` is
-    halves : <halves> of kernels/moments/pack_centred_<halves>.cl, where numbers lie in panels as two halves
+    halves : numbers lie in panels as two halves (kernels/split_panels.clh)
     direct : the kernels read matrices where they lie and share out pieces of blocks (opencl_direct.py)
     lasting : groups do one block after another (SharedSums), so a compute unit has one group
     pace : inner indices of a block that a unit does in the time that shares.py counts in
     finishes : gram/<file>.cl can make covariances of its sums (finish.py)
+    masks : the same kernels with fewer products of halves take products with masks (opencl_masks.py)
     """
 
     headers: tuple[str, ...]
@@ -72,11 +79,12 @@ class Form:
     squares: int
     shared: bool = False
     mirrors: bool = False
-    halves: str = ""
+    halves: bool = False
     direct: bool = False
     lasting: bool = False
     finishes: bool = False
     pace: int = 1
+    masks: bool = False
 
     def kept(self, inner: int) -> int:
         """Return how often a group of a lasting form keeps its sums apart over `inner` inner indices."""

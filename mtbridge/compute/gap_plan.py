@@ -26,6 +26,30 @@ QUAD = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Shares:
+    """What of each column is left to runs, and what to lists; arrays of shape (columns,).
+
+    Attributes
+    ----------
+    led : whether the rows before its first one are left to a run
+    have : whether its list names the rows that it has, rather than those that it misses
+    lengths : rows of its list, int64
+    """
+
+    led: NDArray[np.bool_]
+    have: NDArray[np.bool_]
+    lengths: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, counts: NDArray[np.int64], leads: NDArray[np.int64], height: int) -> Shares:
+        """Return the shares of columns of `height` rows; the rest as for `GapPlan.of`."""
+        led = (leads > 0) & (counts > 0) & ((leads >= SHORTEST) | (counts + leads == height))
+        gaps = height - counts - np.where(led, leads, 0)
+        have = counts < gaps
+        return cls(led & ~have, have, np.where(have, counts, gaps))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class GapPlan:
     """The lists and runs of a matrix.
 
@@ -60,14 +84,11 @@ class GapPlan:
         tiles : tiles of rows of a slab, each of which may fill up a quad of a list
         block : lists of a block
         """
-        led = (leads > 0) & (counts > 0) & ((leads >= SHORTEST) | (counts + leads == height))
-        gaps = height - counts - np.where(led, leads, 0)
-        have = counts < gaps
-        led &= ~have
+        shares = Shares.of(counts, leads, height)
+        led, have, lengths = shares.led, shares.have, shares.lengths
         edges, runs = np.unique(leads[led], return_inverse=True)
         places = np.full((len(counts), 4), -1, np.int32)
         places[led, 0] = runs
-        lengths = np.where(have, counts, gaps)
         order = np.argsort(-lengths, kind="stable")
         order = order[: np.count_nonzero(lengths)]
         places[order, 1] = np.arange(len(order))

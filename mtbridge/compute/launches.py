@@ -220,7 +220,7 @@ def macros(form: Form, dtype: np.dtype[Any], total: np.dtype[Any]) -> dict[str, 
 
 def contiguous(X: Matrix) -> Matrix:
     """Return `X` contiguous in C or Fortran order, copied only if it is neither."""
-    return X if X.flags.c_contiguous or X.flags.f_contiguous else np.ascontiguousarray(X)
+    return X if X.flags.c_contiguous or X.flags.f_contiguous else X.copy(order="K")
 
 
 def transposed(X: Operand) -> Operand:

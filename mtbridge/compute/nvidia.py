@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from mtbridge.compute import devices
+from mtbridge.compute import devices, runtimes
 from mtbridge.compute.embedded import cache_folder, writable_cache
 from mtbridge.compute.forms import FINISH, MOST_SQUARES, Form
 from mtbridge.compute.quarters import BLOCK, PANEL
@@ -34,6 +34,9 @@ STAGES = {80: 4, 87: 4, 90: 5, 100: 5, 103: 5}
 SHAPES = ((1, 1, 1), (129, 37, 130), (127, 1000, 258), (300, 5002, 131))
 """(rows, inner, columns) of the products of the check: ragged, and the deep ones cut into pieces."""
 
+BATCHES = ((3, 37, 21), (3, 21, 50))
+"""(matrices, rows, columns) of the batches of the check: ragged, and of an odd number of tiles."""
+
 STEP, ITEMS = 16, 256
 """Of kernels/dmma.clh: inner indices of a step, items of a group."""
 
@@ -50,7 +53,10 @@ def tensor_core_form(capability: int) -> Form:
     """Return the form of float64 products on tensor cores; with capability 0, the same in plain OpenCL C."""
     stages = STAGES.get(capability, 3)
     return Form(
-        headers=(FINISH, "dmma.clh", "dmma_ptx.clh", "dmma_copy.clh", "dmma_tile.clh", "dmma_parts.clh"),
+        headers=(
+            *(FINISH, "dmma.clh", "dmma_multiply.clh", "dmma_ptx.clh"),
+            *("dmma_copy.clh", "dmma_tile.clh", "dmma_parts.clh"),
+        ),
         file="dmma",
         defines={"CAPABILITY": capability, "STAGES": stages},
         left=PANEL,
@@ -74,7 +80,7 @@ def trusted(key: str, capability: int, *, family: str = "dmma") -> tuple[bool, s
     key : of the device (`Verdict.key`)
     capability : its compute capability
     family : the kernels that are meant: "dmma", "int8_mma", one of tensor_cores.py, or one of these with a
-        blank and a precision
+        blank and a precision, or "masks"
     """
     mark = mark_of(key, capability, family)
     store = cache_folder() / devices.TENSOR_CORES
@@ -84,7 +90,7 @@ def trusted(key: str, capability: int, *, family: str = "dmma") -> tuple[bool, s
         kept = {}
     if mark in kept:
         return not kept[mark], ""
-    output, fault = devices.child("system", "tensor cores", key, str(capability), family)
+    output, fault = runtimes.child("system", "tensor cores", key, str(capability), family)
     if not fault:
         fault = msgspec.json.decode(output, type=str)
     current = {old: verdict for old, verdict in kept.items() if old.endswith(kernels_hash())}
@@ -135,6 +141,30 @@ def _fault_in(device: Device, form: Form, A: Matrix, B: Matrix) -> str:
             return f"a {name} of {left.shape} by {right.shape} is wrong"
         if name != "product" and not np.array_equal(found, found.T, equal_nan=True):
             return f"a {name} of {left.shape} by {right.shape} is not symmetric"
+    return ""
+
+
+def fault_of_batches(device: Device, capability: int) -> str:
+    """Return what is wrong with batches (kernels/batch/tile_dmma.clh), as `fault_of` does.
+
+    With `capability` 0 they are in plain OpenCL C. Others that have no use for tensor cores have no fault.
+    """
+    from mtbridge.compute.batch_plan import FULL_RATE, Card
+    from mtbridge.compute.opencl_engine import OpenCLEngine
+
+    if capability not in (0, *FULL_RATE):
+        return ""
+    engine = OpenCLEngine(device, tiled=device.largest_group)
+    engine.batch_plans = Card(engine.limits, capability)
+    random = np.random.default_rng(1)
+    A, B = (random.standard_normal(shape) for shape in BATCHES)
+    A[1, 36, 20] = B[1, 0, 49] = np.nan
+    for name, left, right in (("product", A, B), ("X'X", B.swapaxes(1, 2), B)):
+        found, again = (engine.gram(B) if name == "X'X" else engine.multiply(A, B) for _ in range(2))
+        if found.tobytes() != again.tobytes():
+            return f"a batch of {name} has other bits each time"
+        if not all(map(right_answer, found, left, right)):
+            return f"a batch of {name} is wrong"
     return ""
 
 

@@ -7,7 +7,7 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from mtbridge.compute import opencl_ptx
 from mtbridge.compute.aligned import ALIGNMENT, aligned_empty
 from mtbridge.compute.embedded import name_the_processor
 from mtbridge.compute.nvidia import capability
+from mtbridge.compute.opencl_failures import failures_named
 from mtbridge.compute.opencl_staging import pinned_array, staging_of
 from mtbridge.compute.waiting import Waiting
 from mtbridge.errors import DeviceError
@@ -34,13 +35,6 @@ MOST_SENT = 16
 
 # what is done with warnings is the process's, so one thread builds at a time
 BUILDING = threading.Lock()
-
-OUT_OF_MEMORY = {
-    cl.status_code.MEM_OBJECT_ALLOCATION_FAILURE,
-    cl.status_code.OUT_OF_RESOURCES,
-    cl.status_code.OUT_OF_HOST_MEMORY,
-    cl.status_code.INVALID_BUFFER_SIZE,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,20 +86,6 @@ def enumerate_devices() -> list[Found]:
                 )
             )
     return found
-
-
-@contextmanager
-def failures_named(what: str) -> Iterator[None]:
-    """Turn an error of the runtime into a DeviceError; no memory becomes MemoryError."""
-    try:
-        yield
-    except cl.MemoryError as error:
-        raise MemoryError(f"{what}: {error}") from error
-    except cl.Error as error:
-        if error.code in OUT_OF_MEMORY:
-            raise MemoryError(f"{what}: {error}") from error
-        first = str(error).strip().splitlines()[0]
-        raise DeviceError(f"{what} failed: {first}; try --engine numpy.") from error
 
 
 def built(context: cl.Context, text: str, *, cache: str | None = None) -> cl.Program:
@@ -162,6 +142,10 @@ class Device:
         self._waiting: Waiting | None = None
         self.staging = None if self.host_memory else staging_of(self._context, found.handle)
 
+    def failures_named(self, what: str) -> AbstractContextManager[None]:
+        """Turn an error of the runtime into one of ours that begins with `what` (opencl_failures.py)."""
+        return failures_named(what, self._queue)
+
     @property
     def queue(self) -> cl.CommandQueue:
         """The queue itself, for a library that works on it beside our kernels."""
@@ -173,7 +157,7 @@ class Device:
         kept = self._kernels.get(key)
         if kept is None:
             what = f"building {files[-1]} for {self.name}"
-            with BUILDING, failures_named(what), warnings.catch_warnings():
+            with BUILDING, self.failures_named(what), warnings.catch_warnings():
                 # a compiler's remarks about its own options are not the caller's concern
                 warnings.simplefilter("ignore", cl.CompilerWarning)
                 text = program_text(files, defines)
@@ -193,13 +177,13 @@ class Device:
         """Return the kept buffer of `slot`, of at least `size` bytes."""
         kept = self._slots.get(slot)
         if kept is None or kept.size < size:
-            if kept is not None:
-                # they may be given what is released here
-                self._enqueue_waiting()
-                self._queue.finish()
-                kept.release()
-                del self._slots[slot]
-            with failures_named(f"a buffer of {size} bytes on {self.name}"):
+            with self.failures_named(f"a buffer of {size} bytes on {self.name}"):
+                if kept is not None:
+                    # they may be given what is released here
+                    self._enqueue_waiting()
+                    self._queue.finish()
+                    del self._slots[slot]
+                    kept.release()
                 kept = cl.Buffer(self._context, cl.mem_flags.READ_WRITE, max(size, ALIGNMENT))
             self._slots[slot] = kept
         return kept
@@ -216,7 +200,7 @@ class Device:
                 self._tables.clear()
             array = make()
             flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
-            with failures_named(f"a table on {self.name}"):
+            with self.failures_named(f"a table on {self.name}"):
                 self._tables[key] = cl.Buffer(self._context, flags, hostbuf=array), len(array)
         return self._tables[key]
 
@@ -229,11 +213,11 @@ class Device:
         boundary = max(self._boundary, array.itemsize)
         if self.host_memory and array.ctypes.data % boundary == 0 and array.size:
             flags = cl.mem_flags.READ_ONLY | cl.mem_flags.USE_HOST_PTR
-            with failures_named(f"an array on {self.name}"):
+            with self.failures_named(f"an array on {self.name}"):
                 return cl.Buffer(self._context, flags, hostbuf=array)
         target = self.buffer(slot, array.nbytes)
         if array.size:
-            with failures_named(f"copying to {self.name}"):
+            with self.failures_named(f"copying to {self.name}"):
                 if self.staging is not None and self.staging.send(self._queue, target, array):
                     return target
                 # an event that is let go waits, and keeps every thread of Python waiting with it
@@ -249,7 +233,7 @@ class Device:
         array = aligned_empty(shape, dtype)
         if self.host_memory and array.size:
             flags = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR
-            with failures_named(f"an array on {self.name}"):
+            with self.failures_named(f"an array on {self.name}"):
                 return cl.Buffer(self._context, flags, hostbuf=array), array
         return self.buffer(slot, array.nbytes), array
 
@@ -257,13 +241,13 @@ class Device:
         """Return a buffer that `receive` reads into the C-ordered `array`; a CPU device writes there."""
         if self.host_memory:
             flags = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR
-            with failures_named(f"an array on {self.name}"):
+            with self.failures_named(f"an array on {self.name}"):
                 return cl.Buffer(self._context, flags, hostbuf=array)
         return self.buffer(slot, array.nbytes)
 
     def receive(self, source: Any, array: NDArray[Any]) -> NDArray[Any]:
         """Wait for the queue and return `array` with what `source` holds."""
-        with failures_named(f"reading from {self.name}"):
+        with self.failures_named(f"reading from {self.name}"):
             if self.host_memory and array.size:
                 # mapping is what makes a USE_HOST_PTR buffer visible to the host
                 view, _ = cl.enqueue_map_buffer(
@@ -278,7 +262,7 @@ class Device:
 
     def allocate(self, size: int) -> Any:
         """Return a buffer of `size` bytes, free for another result when it is no longer held."""
-        with failures_named(f"a buffer of {size} bytes on {self.name}"):
+        with self.failures_named(f"a buffer of {size} bytes on {self.name}"):
             # the queue works in order, so whoever gets the memory next writes to it after its last reader
             if size <= POOLED_BYTES:
                 return self._pool.allocate(max(size, ALIGNMENT))
@@ -293,7 +277,7 @@ class Device:
     def put(self, buffer: Any, array: NDArray[Any]) -> None:
         """Copy the C-ordered `array` to the start of `buffer`; it is free again on return."""
         if array.size:
-            with failures_named(f"copying to {self.name}"):
+            with self.failures_named(f"copying to {self.name}"):
                 if self.staging is None or not self.staging.send(self._queue, buffer, array):
                     cl.enqueue_copy(self._queue, buffer, array)
 
@@ -306,13 +290,13 @@ class Device:
         size = math.prod(shape) * dtype.itemsize
         if self.host_memory or not size:
             return aligned_empty(shape, dtype)
-        with failures_named(f"{size} bytes of pinned memory for {self.name}"):
+        with self.failures_named(f"{size} bytes of pinned memory for {self.name}"):
             return pinned_array(self._context, self._queue, shape, dtype)
 
     def downloaded(self, buffer: Any, array: NDArray[Any], *, offset: int = 0) -> NDArray[Any]:
         """Return `array`, which is C-ordered, with what `buffer` holds from byte `offset` on."""
         if array.size:
-            with failures_named(f"reading from {self.name}"):
+            with self.failures_named(f"reading from {self.name}"):
                 self._read(buffer, array, offset)
         return array
 
@@ -323,13 +307,20 @@ class Device:
 
     def _settle(self) -> None:
         """Let go of what was sent, once the queue is past it."""
-        sent, self._sent = self._sent, []
-        for event in sent:
-            event.wait()
+        failure: cl.Error | None = None
+        while self._sent:
+            try:
+                self._sent[0].wait()
+            except cl.Error as error:
+                # the arrays of the others may still be read
+                failure = failure or error
+            self._sent.pop(0)
+        if failure is not None:
+            raise failure
 
     def finish(self) -> None:
         """Wait until everything queued is done."""
-        with failures_named(f"work on {self.name}"):
+        with self.failures_named(f"work on {self.name}"):
             self._queue.finish()
             self._settle()
 
@@ -342,7 +333,7 @@ class Device:
         offset: tuple[int, ...] | None = None,
     ) -> Any:
         """Queue `kernel` on `groups` work-groups of `local` items, from `offset` on; return its event."""
-        with failures_named(f"{kernel.name} on {self.name}"):
+        with self.failures_named(f"{kernel.name} on {self.name}"):
             if not kernel.typed:
                 scalars = [value if isinstance(value, np.generic) else None for value in arguments]
                 kernel.handle.set_arg_types([getattr(value, "dtype", None) for value in scalars])
@@ -374,7 +365,7 @@ class Device:
 
     def _enqueue_waiting(self) -> None:
         if self._waiting:
-            with failures_named(f"work on {self.name}"):
+            with self.failures_named(f"work on {self.name}"):
                 self._waiting.queue(self._enqueue)
 
     def release_kept(self) -> None:
@@ -385,7 +376,9 @@ class Device:
         if self.staging is not None:
             self.staging.release()
         for kept in (*self._slots.values(), *(table for table, _ in self._tables.values())):
-            kept.release()
+            # on a device that failed this fails too
+            with suppress(cl.Error):
+                kept.release()
         self._slots.clear()
         self._tables.clear()
         self._pool.free_held()

@@ -70,7 +70,7 @@ class CarefulDevice:
         """Yield the first tile of each launch and what the kernel found, (tiles, fields, lanes)."""
         rows, columns = self.raw.shape
         # packed as they are, but as float64 and in panels of this kernel's width
-        form = replace(self.raw.form, right=lanes, inner=1, halves="")
+        form = replace(self.raw.form, right=lanes, inner=1, halves=False)
         raw = replace(self.raw, dtype=SUM, form=form, missing=False)
         none = np.zeros(columns)
         plain = raw.centred(self.device, none, none.astype(np.int64), [slice(0, rows)])

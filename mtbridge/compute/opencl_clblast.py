@@ -14,7 +14,6 @@ import numpy as np
 import pyopencl as cl
 
 from mtbridge.compute.aligned import ALIGNMENT
-from mtbridge.compute.opencl import failures_named
 from mtbridge.errors import DeviceError
 from mtbridge.matrix import Matrix
 
@@ -95,7 +94,7 @@ class Clblast:
         if array.ctypes.data % ALIGNMENT == 0:
             return self._device.send(slot, array)
         target = self._device.buffer(f"{slot} aligned", array.nbytes)
-        with failures_named(f"copying to {self._device.name}"):
+        with self._device.failures_named(f"copying to {self._device.name}"):
             cl.enqueue_copy(self._device.queue, target, array, is_blocking=False)
         return target
 

@@ -1,32 +1,29 @@
-"""Brings answers from a device to where they belong, in several threads, while the device computes others.
+"""Brings answers from a device to where they belong while the device computes others.
 
-A card has a queue of its own for copies, so that none waits for a kernel behind it. Parts of an answer wait
-in one line; a thread takes one, which travels to page-locked memory while the thread puts the one before in
-its place. So neither the bus nor the memory waits at the end of an answer, nor for the next one.
+A card has a queue of its own for copies, so that none waits for a kernel behind it, and a thread that drives
+it (transfer.py). Parts of answers wait in one line for it: so neither the bus nor the memory waits at the end
+of an answer, nor for the next one.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from queue import Empty, SimpleQueue
+from functools import partial
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyopencl as cl
-from numpy.typing import NDArray
 
 from mtbridge.compute.blocks import spans
-from mtbridge.compute.opencl_staging import PIECES
+from mtbridge.compute.pages import Bytes, Pages
+from mtbridge.compute.transfer import Failure, Part, Pieces, Transfer, taken
 from mtbridge.matrix import Matrix
 
 if TYPE_CHECKING:
     from mtbridge.compute.opencl import Device
-
-PIECE_BYTES = 1 << 22
-"""Of page-locked memory; each thread has PIECES of them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,7 +56,7 @@ class Answer:
 
 @dataclass(slots=True, eq=False)
 class Delivery:
-    """Answers that are under way together; `done` is set when all of them are in their places."""
+    """Answers that are under way together; `done` is set when all are in their places, or cannot be."""
 
     left: int
     done: threading.Event = field(default_factory=threading.Event)
@@ -70,58 +67,55 @@ class Conveyor:
 
     Parameters
     ----------
-    pieces : page-locked memory of `room`, which is kept from one use to the next
+    kept : pieces of one size, for so many `threads` that copy
+    pages : of an array that is new, which they make until the first answer comes
 
     Attributes
     ----------
     failure : what went wrong first in a thread
     """
 
-    def __init__(self, device: Device, pieces: list[NDArray[np.uint8]]) -> None:
-        self.failure: BaseException | None = None
+    def __init__(self, device: Device, kept: Pieces, threads: int, pages: Pages | None = None) -> None:
+        self.failure: Failure = None
         self._device = device
-        self._pieces = pieces
+        self._piece = len(kept.pieces[0])
         self._queue = cl.CommandQueue(device.queue.context)
-        self._line: SimpleQueue[tuple[Answer, Delivery] | None] = SimpleQueue()
+        self._line: SimpleQueue[Part | None] = SimpleQueue()
         self._lock = threading.Lock()
-        self._closed = False
-        self._threads = [
-            threading.Thread(target=self._serve, args=(pieces[at : at + PIECES],), name="mtbridge-conveyor")
-            for at in range(0, len(pieces), PIECES)
-        ]
+        self._under_way: set[Delivery] = set()
+        self._ended = False
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="mtbridge-copies")
+        self._transfer = Transfer(kept, self._pool, threads, pages)
+        self._thread = threading.Thread(target=self._serve, name="mtbridge-conveyor")
 
     def __enter__(self) -> Conveyor:
-        try:
-            for thread in self._threads:
-                thread.start()
-        except BaseException as failure:
-            # those that did start would wait for ever, and Python for them
-            self.__exit__(type(failure))
-            raise
+        self._thread.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._closed = kind is not None
-        started = [thread for thread in self._threads if thread.ident is not None]
-        for _thread in started:
-            self._line.put(None)
-        for thread in started:
-            thread.join()
+        self._transfer.closed = self._transfer.closed or kind is not None
+        self._line.put(None)
+        self._thread.join()
+        self._pool.shutdown()
 
     def mark(self) -> Any:
         """Return an event that has ended when the device is past what is in its queue of kernels by now."""
-        event = cl.enqueue_marker(self._device.queue)
-        self._device.queue.flush()
-        return event
+        return mark(self._device)
 
-    def bring(self, answers: list[Answer]) -> Delivery:
-        """Have answers brought that the device has computed."""
-        parts = [part for answer in answers for part in answer.cut(self._pieces[0].nbytes)]
+    def bring(self, answers: Iterable[Answer], ready: Any = None) -> Delivery:
+        """Let answers be brought when the event `ready`, if any, has ended; return at once."""
+        parts = [part for answer in answers for part in answer.cut(self._piece)]
         delivery = Delivery(len(parts))
-        if not parts:
-            delivery.done.set()
+        with self._lock:
+            if self._ended or not parts:
+                delivery.done.set()
+                return delivery
+            self._under_way.add(delivery)
+        done = partial(self._placed, delivery)
         for part in parts:
-            self._line.put((part, delivery))
+            # the others are behind the first in the queue
+            after, ready = None if ready is None else [ready], None
+            self._line.put(Part(part.target, partial(self._read, part, after), done))
         return delivery
 
     def wait(self, delivery: Delivery) -> None:
@@ -130,83 +124,65 @@ class Conveyor:
         if self.failure is not None:
             raise self.failure
 
-    def _serve(self, pieces: list[NDArray[np.uint8]]) -> None:
-        turn, before = 0, None
-        while True:
-            taken = self._next(wait=before is None)
-            now = None
-            if taken is not None:
-                now = self._begun(*taken, pieces[turn % len(pieces)])
-                turn += 1
-            if before is not None:
-                self._end(*before)
-            elif taken is None:
-                return
-            before = now
-
-    def _next(self, *, wait: bool) -> tuple[Answer, Delivery] | None:
-        """The next answer of the line; None at its end, or where nobody waits and there is none."""
-        with suppress(Empty):
-            taken = self._line.get(wait)
-            if taken is None and not wait:
-                # the end, which is met again when there is nothing else left to do
-                self._line.put(None)
-            return taken
-        return None
-
-    def _begun(
-        self, answer: Answer, delivery: Delivery, piece: NDArray[np.uint8]
-    ) -> tuple[Answer, Delivery, Matrix, Any]:
-        """Let an answer travel to a piece; without an event where it does not, after a failure."""
-        target = answer.target
-        (rows, columns), size = target.shape, target.itemsize
-        held = piece[: rows * columns * size]
-        event = None
-        if not self._closed and self.failure is None:
-            try:
-                # the types that come with pyopencl lack this way of copying
-                event = cl.enqueue_copy(  # type: ignore[call-overload]
-                    self._queue,
-                    held,
-                    answer.source,
-                    buffer_origin=(answer.first[1] * size, answer.first[0], 0),
-                    host_origin=(0, 0, 0),
-                    region=(columns * size, rows, 1),
-                    buffer_pitches=(answer.columns * size, 0),
-                    host_pitches=(columns * size, 0),
-                    is_blocking=False,
-                )
-                self._queue.flush()
-            except BaseException as failure:
-                self._fail(failure)
-        return answer, delivery, held.view(target.dtype).reshape(rows, columns), event
-
-    def _end(self, answer: Answer, delivery: Delivery, held: Matrix, event: Any) -> None:
-        """Put an answer in its place when it has come."""
-        if event is not None:
-            try:
-                event.wait()
-                if not self._closed:
-                    np.copyto(answer.target, held)
-            except BaseException as failure:
-                self._fail(failure)
-        with self._lock:
-            delivery.left -= 1
-            if not delivery.left:
-                delivery.done.set()
-
-    def _fail(self, failure: BaseException) -> None:
+    def _serve(self) -> None:
+        failure: Failure = None
+        try:
+            with self._transfer as transfer:
+                transfer.receive(self._following)
+        except BaseException as error:
+            failure = error
         with self._lock:
             self.failure = self.failure or failure
+            self._ended = True
+            # nothing more of these comes
+            for delivery in self._under_way:
+                delivery.done.set()
+
+    def _following(self, wait: bool) -> Part | None:
+        """The next part of the line; None at its end, or where nobody waits and there is none."""
+        return self._line.get() if wait else taken(self._line)
+
+    def _read(self, answer: Answer, after: list[Any] | None, piece: Bytes) -> Any:
+        """Queue the copy of an answer to a piece."""
+        (rows, columns), size = answer.target.shape, answer.target.itemsize
+        # the types that come with pyopencl lack this way of copying
+        event = cl.enqueue_copy(  # type: ignore[call-overload]
+            self._queue,
+            piece,
+            answer.source,
+            buffer_origin=(answer.first[1] * size, answer.first[0], 0),
+            host_origin=(0, 0, 0),
+            region=(columns * size, rows, 1),
+            buffer_pitches=(answer.columns * size, 0),
+            host_pitches=(columns * size, 0),
+            wait_for=after,
+            is_blocking=False,
+        )
+        self._queue.flush()
+        return event
+
+    def _placed(self, delivery: Delivery, failure: Failure) -> None:
+        """Count a part of a delivery that has been dealt with."""
+        with self._lock:
+            self.failure = self.failure or failure
+            delivery.left -= 1
+            if not delivery.left:
+                self._under_way.discard(delivery)
+                delivery.done.set()
 
 
-def room(device: Device, threads: int, piece: int = PIECE_BYTES) -> list[NDArray[np.uint8]]:
-    """Return page-locked memory of a device for a conveyor of so many threads.
+def mark(device: Device) -> Any:
+    """Return an event that has ended when `device` is past what is in its queue of kernels by now."""
+    event = cl.enqueue_marker(device.queue)
+    device.queue.flush()
+    return event
 
-    Raises
-    ------
-    MemoryError, DeviceError
-        If there is none.
-    """
-    whole = device.pinned((PIECES * threads * piece,), np.dtype(np.uint8))
-    return [whole[at : at + piece] for at in range(0, len(whole), piece)]
+
+def read_beside(device: Device, buffer: Any, array: Matrix, offset: int, after: Any) -> None:
+    """Fill `array` from byte `offset` of `buffer` on when `after` has ended, beside kernels that run then."""
+    with device.failures_named(f"reading from {device.name}"):
+        queue = cl.CommandQueue(device.queue.context)
+        # one that blocks keeps every thread of Python waiting with it
+        event = cl.enqueue_copy(queue, array, buffer, src_offset=offset, wait_for=[after], is_blocking=False)
+        queue.flush()
+        event.wait()

@@ -1,14 +1,17 @@
 """Moments and covariances of pairs of columns on a GPU, where values are missing.
 
 Products of zero-filled columns come from the kernel of a gram matrix that is fastest for the element type,
-the sums over the rows of pairs from lists and runs (opencl_gaps.py); kernels/pairwise/answers.cl puts them
-together. A covariance matrix may stay on the device.
+the sums over the rows of pairs from lists and runs (opencl_gaps.py) or from products with masks
+(opencl_masks.py), and kernels of kernels/pairwise put them together. A covariance matrix may stay on the
+device.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,12 +24,15 @@ from mtbridge.compute.forms import SQUARE, Form, upper_triangle
 from mtbridge.compute.launches import Launches, Operand
 from mtbridge.compute.moments import Vector
 from mtbridge.compute.opencl_careful import CarefulDevice
-from mtbridge.compute.opencl_gaps import WORD, GappedCentring, GapSums, found_columns, tiles_of
-from mtbridge.compute.opencl_moments import SUM, Centring, Uncentred
-from mtbridge.compute.opencl_presence import BITS, queue_presence
+from mtbridge.compute.opencl_gap_columns import FACTS, WORD, FoundColumns, found_columns
+from mtbridge.compute.opencl_gaps import GappedCentring, GapSums, plan_of, tiles_of
+from mtbridge.compute.opencl_masks import MaskSums, worthwhile
+from mtbridge.compute.opencl_moments import MOST_CHUNKS, SUM, Centring, Uncentred
+from mtbridge.compute.opencl_presence import BITS
 from mtbridge.compute.pair_moments import PairMoments, Side
 from mtbridge.compute.pair_sums import SHARE, done_again
 from mtbridge.compute.slices import slab_depth
+from mtbridge.errors import DeviceError
 
 if TYPE_CHECKING:
     from mtbridge.compute.opencl import Device
@@ -34,15 +40,26 @@ if TYPE_CHECKING:
 ELEMENTS = 1 << 20
 """Words of bits that are counted at a time."""
 
+MOST_DOUBTFUL = 1 / 64
+"""Share of all elements: where more are doubtful, of which masks tell too little, lists take less time."""
+
 LARGEST_EXPONENT = {np.dtype(np.float32): 62, SUM: 120}
 """Of columns whose covariances are in the range of a type."""
 
 
 def ordinary_gaps(
-    device: Device, launches: Launches, form: Form, X: Operand, dtype: np.dtype[Any], *, limit: int
+    device: Device,
+    launches: Launches,
+    form: Form,
+    X: Operand,
+    dtype: np.dtype[Any],
+    *,
+    limit: int,
+    masks: bool = False,
 ) -> GapPairs | None:
     """Queue sums over the rows of pairs of the columns of `X`, which is contiguous and has elements.
 
+    With `masks` they may come from products with masks (opencl_masks.py), which are enough for covariances.
     None where a column is not ordinary (it holds inf, or is vast, or tiny), or a buffer would have more than
     `limit` bytes. The device may still read arrays of this function if it raises; wait for it then.
     """
@@ -52,10 +69,9 @@ def ordinary_gaps(
         return None
     source, steps = launches.source("right", X)
     raw = Uncentred(source, (rows, columns), steps, X.dtype, dtype, form, missing=True)
-    if raw.largest_buffer > limit:
+    if max(raw.largest_buffer, FACTS * MOST_CHUNKS * columns * SUM.itemsize) > limit:
         return None
     bits = device.buffer("presence", -(-rows // BITS) * columns * WORD)
-    queue_presence(device, raw, bits)
     found = found_columns(device, raw, bits)
     there = found.counts > 0
     total, low, high = (np.where(there, one, 0.0) for one in (found.total, found.low, found.high))
@@ -72,19 +88,28 @@ def ordinary_gaps(
     if max(2 * columns * raw.width * size, lists, counts) > limit:
         return None
     plain = raw.centred(device, *chosen, slabs)
-    begun = lru_cache(lambda: GapSums(device, plain, found, deepest))
+    begun = lru_cache(lambda: _sums(device, plain, found, deepest, limit=limit, masks=masks))
     parts = (plain.table, plain.centre, plain.target, plain.found, plain.chunk)
     centring = GappedCentring(raw, *parts, begun, [])
     products = device.buffer("pair products", columns * columns * SUM.itemsize)
     launches.gram(form, centring, SUM, products, limit, mirrored=False)
     centring.summed()
-    own = device.buffer("own sums", 2 * columns * SUM.itemsize)
-    kernel = device.kernel(
-        "own_sums", ("pairwise/own_sums.cl",), {"SUM_BITS": 8 * SUM.itemsize, "ITEMS": SQUARE}
-    )
-    sizes = (np.int32(columns), np.int32(raw.width), np.int32(len(centring.found) - 2))
-    device.run(kernel, (-(-columns // SQUARE),), (SQUARE,), centring.target, products, own, *sizes)
-    return GapPairs(device, centring, begun(), products, own, *chosen, X, limit)
+    sums, by_lists = begun(), None
+    if isinstance(sums, MaskSums):
+        by_lists = partial(ordinary_gaps, device, launches, form, X, dtype, limit=limit)
+    return GapPairs(device, centring, sums, products, *chosen, X, limit, by_lists)
+
+
+def _sums(
+    device: Device, centring: Centring, found: FoundColumns, deepest: int, *, limit: int, masks: bool
+) -> GapSums | MaskSums:
+    """Begin the sums over the rows of pairs, by what is faster."""
+    raw = centring.raw
+    if masks and worthwhile(raw.form, found.counts, found.leads, raw.shape[0]):
+        # where a kernel cannot be built, or there is no room
+        with suppress(DeviceError, MemoryError):
+            return MaskSums(device, centring, found.bits, found.counts, limit)
+    return GapSums(device, centring, found.bits, plan_of(device, raw, found, deepest))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,21 +120,21 @@ class GapPairs:
     ----------
     sums : over the rows of pairs
     products : buffer of the sums of z_i z_j, of which the upper triangle is right
-    own : buffer of what each column sums up to on its own rows, and of its squares
     origin, exponent : of z, as `Side` has them
     data : the matrix
     limit : bytes of the largest buffer
+    by_lists : does the same by lists, where sums come from masks; these know of covariances alone
     """
 
     device: Device
     centring: Centring
-    sums: GapSums
+    sums: GapSums | MaskSums
     products: Any
-    own: Any
     origin: Vector
     exponent: NDArray[np.int64]
     data: Operand
     limit: int
+    by_lists: Callable[[], GapPairs | None] | None = None
 
     @property
     def careful(self) -> CarefulDevice:
@@ -141,6 +166,11 @@ class GapPairs:
         doubtful = self._answer({"REAL_BITS": 8 * dtype.itemsize}, *given)
         if doubtful is not None:
             lefts, rights = np.nonzero(doubtful)
+            if self.by_lists is not None and len(lefts) > MOST_DOUBTFUL * columns * columns:
+                others = self.by_lists()
+                return others is not None and others.covariance(
+                    target, dtype, ddof=ddof, min_periods=min_periods
+                )
             again = self.careful.pairs(lefts, rights, self._rows(lefts, rights))
             values = again.covariance(ddof, min_periods).astype(dtype)
             pairs = np.stack([lefts, rights], axis=1).astype(np.int32)
@@ -162,36 +192,19 @@ class GapPairs:
         return n
 
     def _answer(self, defines: dict[str, int], *outputs: Any) -> NDArray[np.bool_] | None:
-        """Run answers.cl; return which pairs of the upper triangle lost their digits, None if none did."""
-        device, centring, sums = self.device, self.centring, self.sums
-        (_, columns), plan = centring.shape, sums.plan
+        """Have answers made; return which pairs of the upper triangle lost their digits, None if none did."""
+        device, centring, columns = self.device, self.centring, self.centring.shape[1]
         key, side = (columns, (SQUARE, SQUARE)), (SQUARE, SQUARE)
-        blocks, count = device.table(key, lambda: upper_triangle(columns, side))
-        doubts, doubted = device.result("doubts", (count, 1), np.dtype(np.int32))
+        blocks = device.table(key, lambda: upper_triangle(columns, side))
+        doubts, doubted = device.result("doubts", (blocks[1], 1), np.dtype(np.int32))
         flags, doubtful = device.result("doubtful", (columns, columns), np.dtype(np.uint8))
         defines = {
             **defines,
             "SUM_BITS": 8 * SUM.itemsize,
             "SOURCE_BITS": 8 * centring.itemsize,
-            "DOWN": sums.down,
             "LEAST": int(1 / SHARE[centring.dtype]),
-            "RUNS": int(len(plan.edges) > 0),
-            "LISTS": int(len(plan.lists) > 0),
         }
-        kernel = device.kernel("answers", ("pairwise/answers.cl",), defines)
-        given = (
-            self.products,
-            self.own,
-            device.send("places", plan.places),
-            sums.run_sums,
-            sums.run_counts,
-            sums.list_sums,
-            sums.list_counts,
-        )
-        numbers = (columns, centring.raw.width, sums.across, len(plan.edges), len(plan.lists))
-        sizes = (np.int32(number) for number in numbers)
-        local = (SQUARE, sums.down)
-        device.run(kernel, (count, 1), local, *given, *outputs, flags, doubts, *sizes, blocks)
+        self.sums.queue_answers(defines, self.products, outputs, (flags, doubts), blocks)
         if not device.receive(doubts, doubted).any():
             return None
         # what lies below the diagonal was never written

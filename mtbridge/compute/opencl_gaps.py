@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mtbridge.compute.blocks import padded
 from mtbridge.compute.forms import SQUARE, Form
 from mtbridge.compute.gap_plan import GapPlan
-from mtbridge.compute.moments import Vector
+from mtbridge.compute.opencl_gap_columns import WORD, FoundColumns
+from mtbridge.compute.opencl_masks import MaskSums
 from mtbridge.compute.opencl_moments import SUM, Centring, Uncentred
 from mtbridge.compute.opencl_presence import BITS
 from mtbridge.compute.split_mma import CAPABILITIES
@@ -24,10 +24,12 @@ from mtbridge.compute.split_mma import CAPABILITIES
 if TYPE_CHECKING:
     from mtbridge.compute.opencl import Device
 
-WORD = np.dtype(np.int32).itemsize
 GAPS = "pairwise/gaps.clh"
 MOST_QUADS = 16
 """Quads of a list that are summed in float32 before the sums are added up in float64."""
+
+WALKERS = 32
+"""Rows of items of a group of run_sums.cl where all have room: few columns keep few groups busy."""
 
 RUNS = 16
 """Runs that an item of run_counts.cl does."""
@@ -83,41 +85,10 @@ def tiles_of(device: Device, raw: Uncentred, deepest: int) -> int:
     return -(-deepest // tile_form(device, raw.form, raw.dtype.itemsize).tall)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FoundColumns:
-    """What is known of the columns of a matrix in which values are missing.
-
-    Attributes
-    ----------
-    bits : buffer of what presence.cl says
-    total, low, high : of the values of each column
-    counts, leads : rows of each column, and those before its first one
-    """
-
-    bits: Any
-    total: Vector
-    low: Vector
-    high: Vector
-    counts: NDArray[np.int64]
-    leads: NDArray[np.int64]
-
-
-def found_columns(device: Device, raw: Uncentred, bits: Any) -> FoundColumns:
-    """Measure the columns of `raw`, and count their rows by the `bits` that presence.cl leaves."""
-    rows, columns = raw.shape
-    measures = raw.measures(device)
-    raw.measure(device, measures)
-    values, found = device.result("found columns", (3, columns), SUM)
-    places, numbers = device.result("found rows", (2, columns), np.dtype(np.int32))
-    defines = {"SUM_BITS": 8 * SUM.itemsize, "ACROSS": SQUARE, "DOWN": raw.form.squares}
-    kernel = device.kernel("found_columns", ("pairwise/found_columns.cl",), defines)
-    sizes = (np.int32(columns), np.int32(measures.chunks), np.int32(rows))
-    groups, local = (-(-columns // SQUARE), 1), (SQUARE, raw.form.squares)
-    device.run(kernel, groups, local, measures.buffer, bits, values, places, *sizes)
-    found, numbers = device.receive(values, found), device.receive(places, numbers)
-    total, low, high = found
-    counts, leads = numbers.astype(np.int64)
-    return FoundColumns(bits, total, low, high, counts, leads)
+def plan_of(device: Device, raw: Uncentred, found: FoundColumns, deepest: int) -> GapPlan:
+    """Return the lists and runs of a matrix that is packed in slabs of up to so many rows."""
+    tiles, block = tiles_of(device, raw, deepest), tile_form(device, raw.form, raw.dtype.itemsize).block
+    return GapPlan.of(found.counts, found.leads, raw.shape[0], tiles=tiles, block=block)
 
 
 class GapSums:
@@ -133,13 +104,11 @@ class GapSums:
     across : columns of the counts, whole words of whole groups
     """
 
-    def __init__(self, device: Device, centring: Centring, found: FoundColumns, deepest: int) -> None:
-        self._device, self._centring, self.bits = device, centring, found.bits
+    def __init__(self, device: Device, centring: Centring, bits: Any, plan: GapPlan) -> None:
+        self._device, self._centring, self.bits, self.plan = device, centring, bits, plan
         raw = centring.raw
         (rows, columns), width, size = raw.shape, raw.width, raw.dtype.itemsize
-        self._tile = tile = tile_form(device, raw.form, size)
-        tiles = tiles_of(device, raw, deepest)
-        self.plan = GapPlan.of(found.counts, found.leads, rows, tiles=tiles, block=tile.block)
+        self._tile = tile_form(device, raw.form, size)
         self.across = padded(columns, BITS * SQUARE)
         lists, runs = len(self.plan.lists), len(self.plan.edges)
 
@@ -173,30 +142,32 @@ class GapSums:
 
     def sum_up(self, panels: Any, depth: int, slab: slice) -> None:
         """Queue the sums over a slab, of which `panels` are just packed, or its halves."""
-        device, raw, plan = self._device, self._centring.raw, self.plan
-        runs, downs, more = len(plan.edges), plan.downs, slab.start > 0
-        if raw.form.halves:
-            # sums are of numbers, not of their halves, and of rows that are summed over
-            last = slab.stop if len(plan.lists) or downs < runs else int(plan.edges.max(initial=0))
-            slab = slice(slab.start, min(slab.stop, last))
-            if slab.stop <= slab.start:
-                return
-            panels, depth = self._plain(slab)
-        if len(plan.lists):
-            self._sum_lists(panels, depth, slab)
+        if len(self.plan.lists):
+            # sums are of numbers, not of their halves
+            plain = self._plain(slab) if self._centring.raw.form.halves else (panels, depth)
+            self._sum_lists(*plain, slab)
+        runs, downs = len(self.plan.edges), self.plan.downs
         for begin, end, up in ((0, downs, False), (downs, runs, True)):
             if begin < end:
-                defines = {**self._types, "LANES": SQUARE, "DOWN": self.down}
-                kernel = device.kernel("run_sums", ("pairwise/run_sums.cl",), defines)
-                numbers = (begin, end, runs, slab.start, slab.stop - slab.start, depth, up, more)
-                sizes = (np.int32(number) for number in numbers)
-                groups, local = (raw.width // SQUARE, 1), (SQUARE, self.down)
-                device.run(kernel, groups, local, panels, self._edges, self.run_sums, *sizes)
+                self._sum_runs(begin, end, up, slab)
+
+    def _sum_runs(self, begin: int, end: int, up: bool, slab: slice) -> None:
+        """Queue the sums over a slab of the runs `begin` to `end`."""
+        device, raw, runs = self._device, self._centring.raw, len(self.plan.edges)
+        defines = {**self._types, "SOURCE_BITS": 8 * raw.source_dtype.itemsize}
+        down = WALKERS if device.capability in CAPABILITIES else self.down
+        defines |= {"LANES": SQUARE, "DOWN": down}
+        kernel = device.kernel("run_sums", ("pairwise/run_sums.cl",), defines)
+        numbers = (raw.shape[1], begin, end, runs, slab.start, slab.stop - slab.start, up, slab.start > 0)
+        sizes = tuple(np.int32(number) for number in numbers)
+        steps = tuple(np.int64(step) for step in raw.steps)
+        given = (raw.source, self._centring.centre, self._edges, self.run_sums, *sizes, *steps)
+        device.run(kernel, (raw.width // SQUARE, 1), (SQUARE, down), *given)
 
     def _plain(self, slab: slice) -> tuple[Any, int]:
         """Queue the packing of a slab as numbers; return its panels and their padded inner size."""
         centring = self._centring
-        raw = replace(centring.raw, form=replace(centring.raw.form, halves=""), slot="plain")
+        raw = replace(centring.raw, form=replace(centring.raw.form, halves=False), slot="plain")
         residue = self._device.buffer("plain residue", centring.found.nbytes)
         plain = (centring.table, centring.centre, residue, centring.found, centring.chunk)
         return Centring(raw, *plain).packed(self._device, slab)
@@ -235,6 +206,35 @@ class GapSums:
         local = (SQUARE, tile.counters)
         device.run(kernel, groups, local, self._turned, quads, edges, self.list_counts, *sizes)
 
+    def queue_answers(
+        self,
+        defines: dict[str, int],
+        products: Any,
+        outputs: tuple[Any, ...],
+        doubts: tuple[Any, Any],
+        blocks: tuple[Any, int],
+    ) -> None:
+        """Queue the answers; `doubts` are buffers for doubtful pairs, and how many a block has."""
+        device, raw, plan = self._device, self._centring.raw, self.plan
+        runs, lists = len(plan.edges), len(plan.lists)
+        defines = {**defines, "DOWN": self.down, "RUNS": int(runs > 0), "LISTS": int(lists > 0)}
+        kernel = device.kernel("answers", ("pairwise/answers.clh", "pairwise/answers.cl"), defines)
+        places = device.send("places", plan.places)
+        given = (
+            products,
+            self._centring.target,
+            places,
+            self.run_sums,
+            self.run_counts,
+            self.list_sums,
+            self.list_counts,
+        )
+        chunks = len(self._centring.found) - 2
+        numbers = (raw.shape[1], raw.width, chunks, self.across, runs, lists)
+        sizes = (np.int32(number) for number in numbers)
+        table, count = blocks
+        device.run(kernel, (count, 1), (SQUARE, self.down), *given, *outputs, *doubts, *sizes, table)
+
     def _count_runs(self) -> None:
         columns, runs = self._centring.shape[1], len(self.plan.edges)
         defines = {"LANES": SQUARE, "DOWN": self.down, "RUNS": RUNS}
@@ -255,7 +255,7 @@ class GappedCentring(Centring):
     packed_last : the slab that is yet to be summed up, if any: panels, padded inner size, rows
     """
 
-    begun: Callable[[], GapSums]
+    begun: Callable[[], GapSums | MaskSums]
     packed_last: list[tuple[Any, int, slice]]
 
     def packed(self, device: Device, slab: slice) -> tuple[Any, int]:

@@ -10,7 +10,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 import pyopencl as cl
 
-from mtbridge.compute.opencl import Found, Kernel, failures_named
+from mtbridge.compute.opencl import Found, Kernel
 from mtbridge.compute.opencl_profiling import Launch, ProfilingDevice
 
 Vector: TypeAlias = np.ndarray[Any, Any]
@@ -80,7 +80,7 @@ class MemoryDevice(ProfilingDevice):
 
     def driver_copy(self, source: Any, target: Any, size: int, *, skipped: int = 0) -> Launch:
         """Copy `size` bytes behind the first `skipped` from buffer to buffer, as the driver does it."""
-        with failures_named(f"copying on {self.name}"):
+        with self.failures_named(f"copying on {self.name}"):
             event = cl.enqueue_copy(self._queue, target, source, byte_count=size, src_offset=skipped)
             self._events.append(event)
         return self.taken()[-1]
@@ -89,7 +89,7 @@ class MemoryDevice(ProfilingDevice):
         """Return `size` bytes, a multiple of 4, between guards; NaN inside too."""
         # a part of a buffer must begin on a boundary of the device
         guard = self.alignment
-        with failures_named(f"a buffer of {size} bytes on {self.name}"):
+        with self.failures_named(f"a buffer of {size} bytes on {self.name}"):
             whole = cl.Buffer(self._context, FLAGS.READ_WRITE, size + 2 * guard)
             made = Guarded(whole, whole.get_sub_region(guard, size), guard, mark)
         self.poison(made)
@@ -98,13 +98,13 @@ class MemoryDevice(ProfilingDevice):
     def guarded_copy(self, array: Vector) -> Guarded:
         """Return a copy of `array` between guards, so that what is read outside of it is NaN."""
         made = self.guarded(array.nbytes, AROUND_SOURCE)
-        with failures_named(f"copying to {self.name}"):
+        with self.failures_named(f"copying to {self.name}"):
             cl.enqueue_copy(self._queue, made.inside, array)
         return made
 
     def poison(self, made: Guarded) -> None:
         """Make `made` NaN, inside too."""
-        with failures_named(f"filling a buffer on {self.name}"):
+        with self.failures_named(f"filling a buffer on {self.name}"):
             cl.enqueue_fill_buffer(self._queue, made.whole, np.array([made.mark]), 0, made.whole.size)
 
     def inside(self, made: Guarded, dtype: str) -> Vector:
@@ -116,7 +116,7 @@ class MemoryDevice(ProfilingDevice):
             If a guard was written to.
         """
         raw = np.empty(made.whole.size // 4, np.uint32)
-        with failures_named(f"reading from {self.name}"):
+        with self.failures_named(f"reading from {self.name}"):
             cl.enqueue_copy(self._queue, raw, made.whole)
         guard = made.guard // 4
         if (raw[:guard] != made.mark).any() or (raw[-guard:] != made.mark).any():
@@ -146,7 +146,7 @@ class MemoryDevice(ProfilingDevice):
         def trip(numbers: Vector | None) -> tuple[Vector, Launch]:
             if numbers is not None:
                 source[:] = numbers
-            with failures_named(f"a trip to {self.name}"):
+            with self.failures_named(f"a trip to {self.name}"):
                 cl.enqueue_copy(self._queue, buffer, source, is_blocking=False)
                 self._over(kernel, count, buffer)
                 cl.enqueue_copy(self._queue, result, buffer, is_blocking=False)
@@ -161,7 +161,7 @@ class MemoryDevice(ProfilingDevice):
             if numbers is not None:
                 source[:] = numbers
             buffer = self._buffer_of(FLAGS.COPY_HOST_PTR, 0, source)
-            with failures_named(f"a trip to {self.name}"):
+            with self.failures_named(f"a trip to {self.name}"):
                 self._over(kernel, count, buffer)
                 cl.enqueue_copy(self._queue, result, buffer, is_blocking=False)
                 # let go while it is in use: the standard keeps it until the commands queued are done
@@ -174,7 +174,7 @@ class MemoryDevice(ProfilingDevice):
         nothing = np.empty(0, dtype)
 
         def trip(numbers: Vector | None) -> tuple[Vector, Launch]:
-            with failures_named(f"a trip to {self.name}"):
+            with self.failures_named(f"a trip to {self.name}"):
                 with self._mapped(buffer, (count,), np.dtype(dtype), write=True) as view:
                     if numbers is not None:
                         view[:] = numbers
@@ -191,7 +191,7 @@ class MemoryDevice(ProfilingDevice):
         self.run(kernel, (-(-count // group),), (group,), buffer, np.int32(count))
 
     def _buffer_of(self, flags: int, size: int, host: Vector | None) -> Any:
-        with failures_named(f"a buffer on {self.name}"):
+        with self.failures_named(f"a buffer on {self.name}"):
             return cl.Buffer(self._context, FLAGS.READ_WRITE | flags, size, hostbuf=host)
 
 

@@ -7,7 +7,7 @@ on a processor NaN and inf too) is left to `centre`, on the host.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from mtbridge.compute.blocks import padded
 from mtbridge.compute.centre import ordinary_centre
-from mtbridge.compute.forms import HALVES, SQUARE, Form, planes, upper_triangle
+from mtbridge.compute.forms import MEASURING, SQUARE, Form, upper_triangle
 from mtbridge.compute.moments import Vector
+from mtbridge.compute.opencl_packing import queue_packing
 from mtbridge.matrix import Matrix
 
 if TYPE_CHECKING:
@@ -35,10 +36,14 @@ MOST_CHUNKS = 64
 UNIT_GROUPS = 16
 """Groups for each unit of a GPU that chunks aim at. There is no use in more, and all add up the chunks."""
 
-CHUNK_COLUMNS = 32
+LOOKED = 1 << 26
+"""Bytes of float32 up to which groups that pack look at their columns before: a launch less. What is larger
+leaves a GPU's cache before it is packed: on an H200 four times as much took longer."""
 
-SPAN_BYTES = 256
-"""Of a column, as it is read by a GPU at a time."""
+SHARING, MOST_SHARING = 2, 8
+"""Such groups for each compute unit, and the most that share columns, each of which reads all of them."""
+
+CHUNK_COLUMNS = 32
 
 COVARIANCE_SIDE = SQUARE
 """Side of the blocks in which a covariance matrix is made of sums."""
@@ -82,6 +87,12 @@ class Uncentred:
         return max(rows * columns * self.source_dtype.itemsize, measures)
 
     @property
+    def summed(self) -> bool:
+        """Whether what is packed is summed up: of float32 a GPU need not (kernels/centring.clh, `taken`)."""
+        single = self.source_dtype.itemsize == self.dtype.itemsize == 4
+        return self.missing or not (single and self.form.squares)
+
+    @property
     def squares(self) -> dict[str, int]:
         """The macros of the squares in which a GPU reads the matrix; a power of two of rows shares one."""
         return {"SQUARE": SQUARE, "DOWN": 1 << (self.form.squares.bit_length() - 1)}
@@ -104,14 +115,15 @@ class Uncentred:
         defines = {"SOURCE_BITS": 8 * self.source_dtype.itemsize, "SUM_BITS": 8 * SUM.itemsize}
         if self.missing:
             defines["MISSING"] = 1
+        headers: tuple[str, ...] = ()
         if self.form.squares:
-            file, across = "moments/columns_squares.cl", SQUARE
+            headers, file, across = (MEASURING,), "moments/columns_squares.cl", SQUARE
             defines |= self.squares
             local = (SQUARE, defines["DOWN"])
         else:
             file, local, across = "moments/columns.cl", (1, 1), CHUNK_COLUMNS
             defines["COLUMNS"] = CHUNK_COLUMNS
-        kernel = device.kernel("columns", (file,), defines)
+        kernel = device.kernel("columns", (*headers, file), defines)
         sizes = (np.int32(columns), np.int32(rows), np.int32(measures.chunk))
         steps = (np.int64(self.steps[0]), np.int64(self.steps[1]))
         groups = (-(-columns // across), measures.chunks)
@@ -141,7 +153,23 @@ class Uncentred:
 
     def self_centred(self, device: Device, slabs: Iterable[slice]) -> Centring:
         """Return the matrix as one that a GPU centres as it finds best while it packs these slabs of rows."""
-        return self._centring(device, slabs, None, self.measures(device))
+        slabs = list(slabs)
+        shared = self.looked(device, slabs)
+        if not shared or self.summed:
+            return self._centring(device, slabs, None, self.measures(device))
+        rows = self.shape[0]
+        measures = Measures(None, np.empty((0, 0)), self.chunk_rows(rows, device), 0)
+        chunk = padded(-(-rows // shared), CHUNK_ROWS)
+        return self._centring(device, slabs, None, measures, chunk)
+
+    def looked(self, device: Device, slabs: Sequence[slice]) -> int:
+        """Return into how many chunks rows are packed by groups that each look at all of them before.
+
+        0 where a launch before that one is faster, or there are several slabs.
+        """
+        shared = -(-SHARING * device.units * SQUARE // self.width)
+        fitting = self.shape[0] * self.width * self.dtype.itemsize <= LOOKED and shared <= MOST_SHARING
+        return shared if self.form.squares and fitting and len(slabs) == 1 else 0
 
     def centred(
         self, device: Device, origin: Vector, exponent: NDArray[np.int64], slabs: Iterable[slice]
@@ -162,16 +190,16 @@ class Uncentred:
         target = device.buffer(f"{self.slot} residue", (chunks + 2) * self.width * SUM.itemsize)
         return Centring(self, np.empty((2, 0)), centre, target, np.empty((0, 0)), chunk)
 
-    def _chunks(self, device: Device, slabs: Iterable[slice]) -> tuple[int, int]:
-        """Rows of a chunk of a slab, and the most chunks of one."""
+    def _chunks(self, device: Device, slabs: Iterable[slice], chunk: int = 0) -> tuple[int, int]:
+        """Rows of a chunk of a slab, as given or as suits, and the most chunks of one."""
         deepest = max(slab.stop - slab.start for slab in slabs)
-        chunk = self.chunk_rows(deepest, device)
+        chunk = chunk or self.chunk_rows(deepest, device)
         return chunk, -(-padded(deepest, self.form.inner) // chunk)
 
     def _centring(
-        self, device: Device, slabs: Iterable[slice], table: Matrix | None, centre: Any
+        self, device: Device, slabs: Iterable[slice], table: Matrix | None, centre: Any, chunk: int = 0
     ) -> Centring:
-        chunk, chunks = self._chunks(device, slabs)
+        chunk, chunks = self._chunks(device, slabs, chunk)
         target, found = device.result(f"{self.slot} residue", (chunks + 2, self.width), SUM)
         return Centring(self, table, centre, target, found, chunk)
 
@@ -182,8 +210,8 @@ class Measures:
 
     Attributes
     ----------
-    buffer, parts : buffer and array, (3 * chunks, columns)
-    chunk, chunks : rows of a chunk, and how many there are
+    buffer, parts : buffer and array, (3 * chunks, columns); None where the groups that pack look themselves
+    chunk, chunks : rows of a chunk, and how many there are in the buffer
     """
 
     buffer: Any
@@ -229,47 +257,20 @@ class Centring:
 
     def packed(self, device: Device, slab: slice) -> tuple[Any, int]:
         """Queue the packing of a slab of rows; return its panels and their padded inner size."""
-        raw, form = self.raw, self.raw.form
-        rows = slab.stop - slab.start
-        depth = padded(rows, form.inner)
-        panels = device.buffer(f"{raw.slot} panels", raw.width * depth * self.itemsize)
-        more = slab.start > 0
-        if self.table is None and not more:
+        raw = self.raw
+        if self.table is not None:
+            return queue_packing(device, raw, slab, self.chunk, (self.centre, self.target))
+        if self.centre.buffer is None:
+            tables = (self.target, self.target)
+            return queue_packing(
+                device, raw, slab, self.chunk, tables, measured=self.centre.chunk, looking=True
+            )
+        if slab.start == 0:
             raw.measure(device, self.centre)
-        defines = {
-            "SOURCE_BITS": 8 * raw.source_dtype.itemsize,
-            "REAL_BITS": 8 * self.itemsize,
-            "SUM_BITS": 8 * SUM.itemsize,
-            "PANEL": form.right,
-        }
-        if raw.missing:
-            defines["MISSING"] = 1
-        headers: tuple[str, ...] = ()
-        if form.squares:
-            file = f"moments/pack_centred_{form.halves or 'squares'}.cl"
-            across, headers = SQUARE, ("centring.clh",)
-            # of as many bytes under way, float32 has twice the rows
-            defines |= {**raw.squares, "SPAN": SPAN_BYTES // raw.source_dtype.itemsize}
-            local = (SQUARE, defines["DOWN"])
-            if not device.subnormals:
-                defines["FLUSHES"] = 1
-        else:
-            file, local, across = "moments/pack_centred.cl", (1, 1), form.right
-        if form.halves:
-            defines |= planes(form)
-            headers = (form.headers[0], HALVES, *headers)
-        files = (*headers, file)
-        kernel = device.kernel("pack_centred", files, defines)
-        given = self.table is not None
-        centre = self.centre if given else self.centre.buffer
-        # a processor's kernel is always given origins and scales
-        measured = (0 if given else self.centre.chunks, raw.shape[0]) if form.squares else ()
-        sizes = tuple(np.int32(size) for size in (raw.shape[1], rows, depth, self.chunk, *measured, more))
-        steps = (np.int64(raw.steps[0]), np.int64(raw.steps[1]))
-        groups = (raw.width // across, -(-depth // self.chunk))
-        buffers = (raw.source, panels, centre, self.target)
-        device.run(kernel, groups, local, *buffers, *sizes, *steps, offset=(0, slab.start))
-        return panels, depth
+        measures = self.centre
+        return queue_packing(
+            device, raw, slab, self.chunk, (measures.buffer, self.target), measured=measures.chunks
+        )
 
     def chosen(self, device: Device) -> tuple[Vector, NDArray[np.int64]] | None:
         """Return origins and exponents, once all is packed; None where a column was not ordinary after all.

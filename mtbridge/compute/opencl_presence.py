@@ -1,4 +1,4 @@
-"""Which values of a matrix on a device are there, a bit each: what all that is done with gaps begins with."""
+"""Which values of a matrix are there, a bit each: what a processor begins with where there are gaps."""
 
 from __future__ import annotations
 
@@ -17,16 +17,12 @@ BITS = 32
 COLUMNS = 64
 """Columns of a group."""
 
-GPU_GROUP = 64
-"""Items of a group of a graphics card; a processor's has one."""
-
 
 def queue_presence(device: Device, raw: Uncentred, target: Any) -> None:
     """Queue which values of `raw` are there into the buffer `target`, uint32 of (words, columns)."""
     rows, columns = raw.shape
-    group = GPU_GROUP if raw.form.squares else 1
-    defines = {"SOURCE_BITS": 8 * raw.source_dtype.itemsize, "COLUMNS": COLUMNS, "GROUP": group}
+    defines = {"SOURCE_BITS": 8 * raw.source_dtype.itemsize, "COLUMNS": COLUMNS}
     kernel = device.kernel("presence", ("pairwise/presence.cl",), defines)
     sizes = (np.int32(columns), np.int32(rows), np.int64(raw.steps[0]), np.int64(raw.steps[1]))
     groups = (-(-columns // COLUMNS), -(-rows // BITS))
-    device.run(kernel, groups, (group, 1), raw.source, target, *sizes)
+    device.run(kernel, groups, (1, 1), raw.source, target, *sizes)

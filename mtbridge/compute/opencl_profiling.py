@@ -14,7 +14,8 @@ from pyopencl.tools import ImmediateAllocator, MemoryPool
 from mtbridge.compute import devices
 from mtbridge.compute.devices import Verdict
 from mtbridge.compute.ladder import TEXEL_BYTES, Abilities, Rung
-from mtbridge.compute.opencl import Device, Found, Kernel, enumerate_devices, failures_named
+from mtbridge.compute.opencl import Device, Found, Kernel, enumerate_devices
+from mtbridge.compute.opencl_failures import failures_named
 from mtbridge.errors import DeviceError
 from mtbridge.matrix import Matrix
 
@@ -146,7 +147,7 @@ class ProfilingDevice(Device):
         """Return memory on the device for a rung's A, B and C; C is full of NaN."""
         rows, inner, columns = sizes
         flags = cl.mem_flags.READ_WRITE | (cl.mem_flags.ALLOC_HOST_PTR if rung.mapped else 0)
-        with failures_named(f"memory for {rung.name} on {self.name}"):
+        with self.failures_named(f"memory for {rung.name} on {self.name}"):
 
             def buffer(elements: int) -> cl.Buffer:
                 return cl.Buffer(self._context, flags, elements * dtype.itemsize)
@@ -165,7 +166,7 @@ class ProfilingDevice(Device):
     def fill(self, placed: Placed, A: Matrix, B: Matrix) -> None:
         """Bring A, and B as `lying` returned it, to the device: by copies, or into mapped buffers."""
         for target, array in ((placed.first, A), (placed.second, B)):
-            with failures_named(f"copying to {self.name}"):
+            with self.failures_named(f"copying to {self.name}"):
                 if isinstance(target, cl.Image):
                     region = (array.shape[1] * array.itemsize // TEXEL_BYTES, array.shape[0])
                     cl.enqueue_copy(self._queue, target, array, origin=(0, 0), region=region)
@@ -181,7 +182,7 @@ class ProfilingDevice(Device):
 
     def read(self, placed: Placed, C: Matrix) -> None:
         """Bring the result to `C`, of shape (rows, columns), and wait for it."""
-        with failures_named(f"reading from {self.name}"):
+        with self.failures_named(f"reading from {self.name}"):
             if placed.rung.mapped:
                 with self._mapped(placed.third, C.shape, C.dtype, write=False) as view:
                     np.copyto(C, view)

@@ -8,22 +8,22 @@ within 1, where the bound of norms is the natural one, and need no powers.
 
 `queue_products` sums up the products of any operands that pack themselves into panels of halves (`Panels`):
 a `Centring`, or others. A right one that is exact in hi alone, such as a mask of 0 and 1, is for
-``with_products(form, 2)``: its panels have a single plane (kernels/split_mma.clh), so a pair of inner indices
-is a row of TILE words of hi. No engine takes such products; a test does. With ``with_products(form, 1)`` both
-operands have one plane.
+``with_products(form, 2)``: its panels have a plane of hi alone (kernels/split_panels.clh). With
+``with_products(form, 1)`` both operands have one plane.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from mtbridge.compute.blocks import padded, spans
-from mtbridge.compute.forms import HALVES, SQUARE, Form
-from mtbridge.compute.opencl_moments import SUM, Centring, Uncentred
+from mtbridge.compute.forms import HALVES, SCALING, SQUARE, Form
+from mtbridge.compute.opencl_moments import CHUNK_ROWS, SUM, Centring, Uncentred
+from mtbridge.compute.opencl_packing import queue_packing
 from mtbridge.compute.shares import SharedSums
 from mtbridge.compute.slices import slab_depth
 
@@ -39,7 +39,7 @@ BUSY = 4
 THINNEST = 256
 """Inner indices that one group looks through at least."""
 
-WIDER = 10
+WIDER = 2
 """So many times 2 as many inner indices are summed in registers where results are float32."""
 
 DEEP = 8
@@ -86,11 +86,12 @@ def queue_halves(
         operands = [ready(device, X, slabs) for X in matrices]
         queue_products(device, form, operands, blocks, total, target, limit)
         return
-    found = [scales_of(device, X) for X in matrices]
-    largest = tuple(bits for bits, _ in found)
-    scaled = [X.given(device, table, slabs) for X, (_, table) in zip(matrices, found, strict=True)]
-    queue_products(device, form, scaled, blocks, total, target, limit, scales=largest)
-    _queue_infinite(device, matrices, largest, target)
+    # short kernels, between which a device would wait for the host
+    with device.together():
+        scaled = [scaled_by_largest(device, X, slabs) for X in matrices]
+        largest = tuple(X.largest for X in scaled)
+        queue_products(device, form, scaled, blocks, total, target, limit, scales=largest)
+        _queue_infinite(device, matrices, largest, target)
 
 
 def slabs_of(device: Device, form: Form, shape: tuple[int, int, int]) -> list[slice]:
@@ -104,34 +105,53 @@ def ready(device: Device, X: Uncentred, slabs: list[slice]) -> Centring:
     return X.given(device, table, slabs)
 
 
-def scales_of(device: Device, X: Uncentred) -> tuple[Any, Any]:
-    """Queue the search for the largest |x| of each strip.
+@dataclass(frozen=True, slots=True, eq=False)
+class Scaled:
+    """An ordinary float32 matrix whose strips are scaled by powers of two on their way into panels.
 
-    Returns
-    -------
-    largest : buffer with their bits, uint32 of whole panels
-    table : buffer for `Uncentred.given`
+    Attributes
+    ----------
+    largest : buffer for the bits of the largest |x| of each strip, uint32 of whole panels; kernels/halves.clh
+    parts, measured : buffer with those of so many chunks of inner indices; with none the groups that pack
+        look for themselves
+    chunk : inner indices that a group packs
     """
+
+    raw: Uncentred
+    largest: Any
+    parts: Any
+    measured: int
+    chunk: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.raw.shape
+
+    def packed(self, device: Device, slab: slice) -> tuple[Any, int]:
+        """Queue the packing of a slab of inner indices; return its panels and their padded inner size."""
+        tables = (self.parts, self.largest)
+        return queue_packing(
+            device, self.raw, slab, self.chunk, tables, measured=self.measured, ordinary=True
+        )
+
+
+def scaled_by_largest(device: Device, X: Uncentred, slabs: list[slice]) -> Scaled:
+    """Return `X` as one whose strips are scaled; queue the search for their largest, if it is a launch."""
     inner, _ = X.shape
     across = X.width // SQUARE
+    largest = device.buffer(f"{X.slot} largest", X.width * SIZE)
+    if shared := X.looked(device, slabs):
+        return Scaled(X, largest, largest, 0, padded(-(-inner // shared), CHUNK_ROWS))
     wanted = min(-(-BUSY * device.units // across), -(-inner // THINNEST))
     chunk = padded(-(-inner // wanted), SQUARE)
     chunks = -(-inner // chunk)
-    largest = device.buffer(f"{X.slot} largest", X.width * SIZE)
-    table = device.buffer(f"{X.slot} scales", 2 * X.width * SUM.itemsize)
-    found = device.buffer("largest parts", chunks * X.width * SIZE) if chunks > 1 else largest
-    defines = {"REAL_BITS": 32, "SUM_BITS": 8 * SUM.itemsize, "SQUARE": SQUARE, "DOWN": X.form.squares}
-    kernel = device.kernel("largest", (HALVES, "multiply/largest.cl"), defines)
-
-    def look(source: Any, to: Any, shape: tuple[int, int], depth: int, steps: tuple[int, int]) -> None:
-        sizes = (np.int32(shape[1]), np.int32(shape[0]), np.int32(depth), *map(np.int64, steps))
-        groups = (across, -(-shape[0] // depth))
-        device.run(kernel, groups, (SQUARE, X.form.squares), source, to, table, *sizes)
-
-    look(X.source, found, X.shape, chunk, X.steps)
-    if chunks > 1:
-        look(found, largest, (chunks, X.width), chunks, (X.width, 1))
-    return largest, table
+    parts = device.buffer(f"{X.slot} largest of parts", chunks * X.width * SIZE)
+    defines = {"REAL_BITS": 32, "SUM_BITS": 8 * SUM.itemsize, **X.squares}
+    kernel = device.kernel("largest", (HALVES, SCALING, "multiply/largest.cl"), defines)
+    sizes = (np.int32(X.shape[1]), np.int32(inner), np.int32(chunk), *map(np.int64, X.steps))
+    device.run(kernel, (across, chunks), (SQUARE, defines["DOWN"]), X.source, parts, *sizes)
+    deepest = max(slab.stop - slab.start for slab in slabs)
+    return Scaled(X, largest, parts, chunks, X.chunk_rows(deepest, device))
 
 
 def queue_products(
@@ -161,10 +181,11 @@ def queue_products(
     (inner, rows), columns = operands[0].shape, operands[-1].shape[1]
     shape = (rows, inner, columns)
     name, extent = ("gram", (columns,)) if len(operands) == 1 else ("multiply", (rows, columns))
-    defines = {**form.defines, "REAL_BITS": 32, "SUM_BITS": 8 * total.itemsize}
-    if total == np.float32 and "WIDE_INNER" in defines:
+    if total == np.float32 and "WIDE_INNER" in form.defines:
         # sums are of no wider type in memory than in registers
-        defines["WIDE_INNER"] <<= WIDER
+        wide = form.defines["WIDE_INNER"] << WIDER
+        form = replace(form, defines={**form.defines, "WIDE_INNER": wide})
+    defines = {**form.defines, "REAL_BITS": 32, "SUM_BITS": 8 * total.itemsize}
     if scales:
         defines["SCALED"] = 1
     files = (*form.headers, f"{name}/{form.file}.cl")

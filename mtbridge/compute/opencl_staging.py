@@ -1,38 +1,36 @@
-"""Page-locked memory, and copies of ordinary arrays by several threads through pieces of it that are kept.
+"""Page-locked memory, and copies of ordinary arrays through pieces of it that are kept.
 
 A card moves page-locked memory at the speed of its bus. Ordinary memory its driver first copies itself, in
-one thread, and the pages of an array that is new are made on the way, one after the other. Here several
-threads copy. Each has two pieces of page-locked memory: one travels while the thread is at the other.
+one thread, and the pages of an array that is new are made on the way, one after the other. Here the caller's
+thread drives the card, and several others copy (transfer.py).
 """
 
 from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from itertools import pairwise
-from typing import Any, TypeAlias
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pyopencl as cl
 from numpy.typing import NDArray
 
-from mtbridge.shared_work import Job, Parts, share
-
-Bytes: TypeAlias = NDArray[np.uint8]
+from mtbridge.compute.pages import Bytes, Pages, cut
+from mtbridge.compute.transfer import (
+    MOST_THREADS,
+    PIECE_BYTES,
+    Event,
+    Part,
+    Pieces,
+    Transfer,
+    threads_for,
+)
 
 STAGED_BYTES = 1 << 23
 """From this size on several threads copy sooner than the driver's one: they take a while to wake up."""
-
-PIECE_BYTES = 1 << 22
-"""Bytes of a piece, a power of two: between two of them a thread waits for its turn in Python."""
-
-MOST_THREADS = 6
-"""More do not read memory faster."""
-
-PIECES = 2
-"""Of each thread."""
 
 
 class Staging:
@@ -40,7 +38,7 @@ class Staging:
 
     Parameters
     ----------
-    threads : that copy, the caller's among them
+    threads : that copy, beside the caller's
     piece : bytes of a piece, a power of two
     smallest : bytes of the smallest array that is copied this way
 
@@ -61,10 +59,8 @@ class Staging:
         self.threads, self.piece, self.smallest = threads, piece, smallest
         self._context = context
         # a thread starts with the first copy that has work for it
-        self._pool = ThreadPoolExecutor(max(threads - 1, 1), thread_name_prefix="mtbridge-staging")
-        self._pieces: list[Bytes] = []
-        # the last copy from or to each piece
-        self._travelling: list[cl.Event | None] = []
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="mtbridge-staging")
+        self._kept = Pieces()
 
     def send(self, queue: cl.CommandQueue, buffer: cl.Buffer, array: NDArray[Any]) -> bool:
         """Copy `array` to the start of `buffer`; False, and nothing is done, where another way suits it.
@@ -73,16 +69,8 @@ class Staging:
         """
         if not self._suits(queue, array):
             return False
-        source, spans = flat(array), self.spans(0, array.nbytes)
-
-        def job(parts: Parts, number: int) -> None:
-            for turn, at in enumerate(parts):
-                place, span = PIECES * number + turn % PIECES, spans[at]
-                piece = self._free(place)[: span.stop - span.start]
-                np.copyto(piece, source[span])
-                self._travelling[place] = write(queue, buffer, piece, span.start)
-
-        self._share(job, len(spans))
+        with self._transfer(array) as transfer:
+            transfer.send(parts(array, self.piece, partial(write, queue, buffer)))
         return True
 
     def receive(
@@ -91,34 +79,14 @@ class Staging:
         """Fill `array` from byte `offset` of `buffer` on; False as for `send`."""
         if not self._suits(queue, array):
             return False
-        # a page is made by one thread
-        target, spans = flat(array), self.spans(array.ctypes.data, array.nbytes)
-
-        def take(place: int, span: slice) -> None:
-            np.copyto(target[span], self._free(place)[: span.stop - span.start])
-
-        def job(parts: Parts, number: int) -> None:
-            before: tuple[int, slice] | None = None
-            for turn, at in enumerate(parts):
-                place, span = PIECES * number + turn % PIECES, spans[at]
-                piece = self._free(place)[: span.stop - span.start]
-                self._travelling[place] = read(queue, buffer, piece, offset + span.start)
-                if before is not None:
-                    take(*before)
-                before = place, span
-            if before is not None and not parts.closed:
-                take(*before)
-
-        self._share(job, len(spans))
+        given = parts(array, self.piece, partial(read, queue, buffer, offset))
+        with self._transfer(array, Pages(array)) as transfer:
+            transfer.receive(lambda _: next(given, None))
         return True
 
     def release(self) -> None:
         """Give back the page-locked memory, once nothing travels; the next copy takes some again."""
-        for place in range(len(self._pieces)):
-            # what failed has been reported where it was waited for
-            with suppress(cl.Error):
-                self._free(place)
-        self._pieces, self._travelling = [], []
+        self._kept.release()
         self.usable = True
 
     def close(self) -> None:
@@ -126,6 +94,9 @@ class Staging:
         self.release()
         self.usable = False
         self._pool.shutdown()
+
+    def _transfer(self, array: NDArray[Any], pages: Pages | None = None) -> Transfer:
+        return Transfer(self._kept, self._pool, threads_for(array.nbytes, self.threads), pages)
 
     def _suits(self, queue: cl.CommandQueue, array: NDArray[Any]) -> bool:
         """Whether `array` is large, lies in one piece of ordinary memory, and there are pieces to copy to."""
@@ -136,47 +107,41 @@ class Staging:
             or is_pinned(array)
         ):
             return False
-        if not self._pieces:
-            count = PIECES * self.threads
-            try:
-                whole = pinned_array(self._context, queue, (count * self.piece,), np.dtype(np.uint8))
-            except (cl.Error, MemoryError):
-                self.usable = False
-                return False
-            self._pieces = [whole[at : at + self.piece] for at in range(0, len(whole), self.piece)]
-            self._travelling = [None] * count
-        return True
-
-    def spans(self, address: int, size: int) -> list[slice]:
-        """Cut `size` bytes, the first of which has an address, at the multiples of a piece."""
-        edges = [0, *range(self.piece - address % self.piece, size, self.piece), size]
-        return [slice(start, stop) for start, stop in pairwise(edges)]
-
-    def _share(self, job: Job, pieces: int) -> None:
-        """Do a job in so many threads that each has two pieces, about: more would wake up too late."""
-        share(job, pieces, threads=min(self.threads, 1 + pieces // PIECES), pool=self._pool)
-
-    def _free(self, place: int) -> Bytes:
-        """Return a piece once it no longer travels."""
-        event, self._travelling[place] = self._travelling[place], None
-        if event is not None:
-            # an event that is let go waits too, but keeps every thread of Python waiting with it
-            event.wait()
-        return self._pieces[place]
+        try:
+            self._kept.prepare(self.piece, self.threads, partial(pinned_bytes, self._context, queue))
+        except (cl.Error, MemoryError):
+            self.usable = False
+        return self.usable
 
 
-def write(queue: cl.CommandQueue, buffer: cl.Buffer, piece: Bytes, at: int) -> cl.Event:
+def parts(array: NDArray[Any], piece: int, travel: Callable[[int, Bytes], Event]) -> Iterator[Part]:
+    """Cut a C-ordered array at the multiples of a piece, so that a page of it is made by one thread.
+
+    `travel` queues the copy of a piece of which the first byte in the array is given.
+    """
+    at = 0
+    for part in cut(array, piece):
+        yield Part(part, partial(travel, at))
+        at += part.nbytes
+
+
+def write(queue: cl.CommandQueue, buffer: cl.Buffer, at: int, piece: Bytes) -> cl.Event:
     """Queue a copy of a piece to `buffer`, from byte `at` on; it begins to travel now."""
     event = cl.enqueue_copy(queue, buffer, piece, dst_offset=at, is_blocking=False)
     queue.flush()
     return event
 
 
-def read(queue: cl.CommandQueue, buffer: cl.Buffer, piece: Bytes, at: int) -> cl.Event:
-    """Queue a copy to a piece from byte `at` of `buffer` on; it begins to travel now."""
-    event = cl.enqueue_copy(queue, piece, buffer, src_offset=at, is_blocking=False)
+def read(queue: cl.CommandQueue, buffer: cl.Buffer, offset: int, at: int, piece: Bytes) -> cl.Event:
+    """Queue a copy to a piece from byte `offset` + `at` of `buffer` on; it begins to travel now."""
+    event = cl.enqueue_copy(queue, piece, buffer, src_offset=offset + at, is_blocking=False)
     queue.flush()
     return event
+
+
+def pinned_bytes(context: cl.Context, queue: cl.CommandQueue, size: int) -> Bytes:
+    """Return so many bytes of `pinned_array`."""
+    return pinned_array(context, queue, (size,), np.dtype(np.uint8))
 
 
 def pinned_array(
@@ -200,11 +165,6 @@ def is_pinned(array: NDArray[Any]) -> bool:
     while base is not None and not isinstance(base, cl.MemoryMap):
         base = getattr(base, "base", None)
     return base is not None
-
-
-def flat(array: NDArray[Any]) -> Bytes:
-    """Return the bytes of a C-ordered array, not copied."""
-    return array.reshape(-1).view(np.uint8)
 
 
 def staging_of(context: cl.Context, device: cl.Device) -> Staging | None:

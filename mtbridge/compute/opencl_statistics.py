@@ -138,7 +138,8 @@ class OpenCLStatistics(BlockedProducts):
         """Return the covariances of the columns of `X`, each on the rows that both have; on the device.
 
         NaN is missing. The numbers are those of ``pair_moments(X).covariance(ddof, min_periods)``, rounded to
-        the dtype of `X`. Pairs whose sums lost digits are done again with care.
+        the dtype of `X`: NaN where a pair has fewer than `min_periods` rows or not more than `ddof`, or where
+        its rows hold inf. Pairs whose sums lost digits are done again with care.
 
         Raises
         ------
@@ -153,7 +154,7 @@ class OpenCLStatistics(BlockedProducts):
             given = (self._device, self._launches, self._form_of_centred(kind.name), X, kind)
             # where memory is short, products are taken in blocks
             with suppress(MemoryError), self._settled():
-                pairs = ordinary_gaps(*given, limit=self._limit)
+                pairs = ordinary_gaps(*given, limit=self._limit, masks=True)
                 if pairs is not None:
                     answer = self._device.allocate(columns * columns * kind.itemsize)
                     if pairs.covariance(answer, kind, ddof=ddof, min_periods=min_periods):
@@ -239,11 +240,12 @@ class OpenCLStatistics(BlockedProducts):
                 return None
             target, comoment = self._device.result("product", (columns, columns), SUM)
             self._launches.gram(centring.raw.form, centring, SUM, target, self._limit)
+            # first, as pages of the array are made while the device multiplies
+            products = self._device.receive(target, comoment).astype(SUM, copy=False)
             chosen = centring.chosen(self._device)
             if chosen is None:
                 return None
             mean = centring.mean(self._device)
-            products = self._device.receive(target, comoment).astype(SUM, copy=False)
         return Moments(rows, *chosen, mean, without_residue(products, mean, rows))
 
     def _centring(self, X: Operand, dtype: np.dtype[Any], *, finite: bool = False) -> Centring | None:

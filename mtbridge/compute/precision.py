@@ -46,13 +46,15 @@ def form_of_precision(device: Device, key: str, precision: str) -> Form:
         If the device has no such kernels, or they are wrong there.
     """
     from mtbridge.compute.nvidia import trusted
-    from mtbridge.compute.tensor_cores import families
+    from mtbridge.compute.tensor_cores import FAMILIES, families
 
     found = families(device.capability)
     if not found:
+        every = {capability for family in FAMILIES for capability in family.capabilities}
+        named = (f"{capability / 10:.1f}" for capability in sorted(every))
         raise DeviceError(
             f"{device.name} has no kernels for precision {precision}, which are for NVIDIA GPUs of compute "
-            "capability 8.0, 9.0 or 10.0; take precision full, or name such a GPU by --device."
+            f"capability {', '.join(named)}; take precision full, or name such a GPU by --device."
         )
     faults = []
     for family in found:

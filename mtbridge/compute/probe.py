@@ -62,7 +62,7 @@ def probed(index: int) -> Answer:
 
 def tensor_cores(key: str, capability: int, family: str) -> str:
     """Return what the device does wrong with a family of kernels; nothing if they are right."""
-    from mtbridge.compute import finish, int8_mma, nvidia, precision, split_mma
+    from mtbridge.compute import finish, int8_mma, nvidia, opencl_masks, precision, split_mma
     from mtbridge.compute.opencl import Device, enumerate_devices
     from mtbridge.compute.opencl_moments import SUM
     from mtbridge.compute.tensor_cores import form_of
@@ -71,6 +71,8 @@ def tensor_cores(key: str, capability: int, family: str) -> str:
     device = Device(next(found for found in enumerate_devices() if found.key == key))
     try:
         name, _, asked = family.partition(" ")
+        if asked == "masks":
+            return opencl_masks.fault_of(device, form_of(name, capability))
         if asked:
             form = form_of(name, capability, precision.PRODUCTS[asked])
             return precision.fault_of(device, form, np.dtype(np.float32))
@@ -80,7 +82,8 @@ def tensor_cores(key: str, capability: int, family: str) -> str:
             return fault or finish.fault_of(device, form)
         if family == "int8_mma":
             return int8_mma.fault_of(device, capability)
-        return nvidia.fault_of(device, nvidia.tensor_core_form(capability))
+        fault = nvidia.fault_of(device, nvidia.tensor_core_form(capability))
+        return fault or nvidia.fault_of_batches(device, capability)
     except (DeviceError, MemoryError) as error:
         return str(error)
 

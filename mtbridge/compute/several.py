@@ -3,7 +3,8 @@
 Covariance, correlation, X'X and products are cut into stripes of rows (several_stripes.py), of which each
 device takes one as it gets free (several_devices.py). What a stripe holds depends on the matrix alone, so an
 answer has the same bits whoever computed which stripe, on two devices as on eight; X'X and covariances have
-those of one device alone (several_work.py).
+those of one device alone (several_work.py). What is uploaded lies on every device, and X'X and covariances of
+it stay there, a stripe on each (several_resident.py).
 """
 
 from __future__ import annotations
@@ -18,8 +19,7 @@ from numpy.typing import NDArray
 from mtbridge.compute import devices
 from mtbridge.compute.aligned import aligned_empty
 from mtbridge.compute.device_matrix import DeviceMatrix
-from mtbridge.compute.engine import Engine
-from mtbridge.compute.forms import Form
+from mtbridge.compute.engine import Engine, check_out
 from mtbridge.compute.launches import Operand, contiguous
 from mtbridge.compute.masked import holds_missing
 from mtbridge.compute.moments import CompleteCovariance, Moments, without_residue
@@ -27,15 +27,13 @@ from mtbridge.compute.opencl_engine import OpenCLEngine, open_opencl
 from mtbridge.compute.opencl_moments import SUM
 from mtbridge.compute.opencl_statistics import LARGEST_SCALE, SMALLEST_SCALE
 from mtbridge.compute.pair_moments import PairMoments
+from mtbridge.compute.several_choice import Choice
 from mtbridge.compute.several_devices import Line, Member, computed
-from mtbridge.compute.several_stripes import seconds, stripes_of_product, stripes_of_triangle
-from mtbridge.compute.several_work import (
-    Product,
-    Triangle,
-    product_fits,
-    triangle_fits,
-    triangle_unit,
-)
+from mtbridge.compute.several_resident import downloaded, shared_answer, uploaded
+from mtbridge.compute.several_stripes import stripes_of_product, stripes_of_triangle
+from mtbridge.compute.several_work import Product, Triangle, triangle_unit
+from mtbridge.compute.shared_matrix import SharedAnswer, SharedMatrix, alone
+from mtbridge.errors import InputError
 from mtbridge.matrix import Matrix
 
 if TYPE_CHECKING:
@@ -64,11 +62,11 @@ def open_devices(wanted: str | None = None, *, precision: str = "full") -> Engin
     return shared
 
 
-class SeveralEngine(Engine):
+class SeveralEngine(Choice):
     """Engines on devices of one name and driver, which share the products of big matrices.
 
     Each engine is driven by one thread at a time: its own while a product is shared, else the caller's. Small
-    matrices, those that miss values or lie on a device, windows and ranks are left to the first engine.
+    matrices, those that miss values, windows and ranks are left to the first engine.
 
     Parameters
     ----------
@@ -93,23 +91,9 @@ class SeveralEngine(Engine):
         # whether something was missing in the last matrix of a complete covariance
         self._gaps = False
 
-    @property
-    def used(self) -> Engine:
-        """This engine where the last call was shared, else the first device's."""
-        return self._used
-
-    @property
-    def why(self) -> str:
-        """A sentence about who did the last call, empty before the first."""
-        return self._why
-
-    @property
-    def dtypes(self) -> tuple[str, ...]:
-        return self.first.dtypes
-
     def moments(self, X: Operand, *, dtype: np.dtype[Any] | None = None) -> Moments:
         """Return the `Moments` of the rows of `X`; every device centres all columns, as one alone does."""
-        kind = np.dtype(dtype or X.dtype)
+        X, kind = self._placed(X), np.dtype(dtype or X.dtype)
         if X.ndim > 2:
             return self._batch_moments(X, kind)
         if isinstance(X, DeviceMatrix) or not self._shares_moments(X.shape, kind):
@@ -147,7 +131,7 @@ class SeveralEngine(Engine):
 
     def pair_moments(self, X: Operand, *, dtype: np.dtype[Any] | None = None) -> PairMoments:
         """Return the `PairMoments` of `X`; shared where nothing is missing."""
-        kind = np.dtype(dtype or X.dtype)
+        X, kind = self._placed(X), np.dtype(dtype or X.dtype)
         if not isinstance(X, DeviceMatrix) and self._shares_moments(X.shape, kind) and not holds_missing(X):
             return PairMoments.of(self.moments(X, dtype=dtype))
         return self._alone("the moments of pairs").pair_moments(X, dtype=dtype)
@@ -167,11 +151,104 @@ class SeveralEngine(Engine):
         return self._alone("ranks").kendall(X)
 
     def upload(self, X: Matrix) -> DeviceMatrix:
-        """Return a copy of `X` on the first device, which then computes with it alone."""
-        return self.first.upload(X)
+        """Return a `SharedMatrix`, a copy of `X` on every device; of a batch one on the first.
 
-    def download(self, X: Operand, out: Matrix | None = None) -> Matrix:
-        return self.first.download(X, out)  # type: ignore[arg-type]
+        `gram` and `covariance_on_device` share it; all else is done by the first device.
+        """
+        return self.first.upload(X) if X.ndim > 2 else uploaded(self._members, X)
+
+    def download(self, X: Operand | SharedAnswer, out: Matrix | None = None) -> Matrix:
+        """Return what lies on the devices as an array: a new one, or `out`."""
+        if not isinstance(X, SharedAnswer):
+            return self.first.download(X, out)  # type: ignore[arg-type]
+        if out is not None:
+            check_out(X.shape, X.dtype, out)
+        return downloaded(self._members, X, out)
+
+    def multiply(self, A: Any, B: Any, *, out: Matrix | None = None) -> Any:
+        return super().multiply(self._placed(A), self._placed(B), out=out)
+
+    def gram(self, X: Any, Y: Any = None, *, out: Any = None) -> Any:
+        """Return what `Engine.gram` does, and of a `SharedMatrix` alone X'X as a `SharedAnswer`.
+
+        `out` may be such an answer then, whose memory is used again where the devices share the work.
+        """
+        if Y is not None or not isinstance(X, SharedMatrix):
+            return super().gram(self._placed(X), None if Y is None else self._placed(Y), out=out)
+        self._check_copies(X)
+        given = out if isinstance(out, SharedAnswer) else None
+        answer = None
+        if self._shares_gram(X.shape, X.dtype, X.dtype, there=True):
+            answer = self._computed(X, given)
+        if answer is None:
+            # of what lies on a device the answer does, too
+            whole: Any = self._alone("X'X")._gram(X, wide=False)
+            answer = alone(whole)
+        return answer if out is None or out is given else self.download(answer, out)
+
+    def covariance_on_device(
+        self, X: DeviceMatrix, *, ddof: int = 1, out: SharedAnswer | None = None
+    ) -> SharedAnswer:
+        """Return the covariance matrix of the columns of `X`, in its dtype; a stripe of it on each device.
+
+        Its bits, and what is done of NaN, inf and extreme columns, are those of one device's
+        (`OpenCLEngine.covariance_on_device`). Returns when the columns are centred, while products are taken.
+
+        Parameters
+        ----------
+        X : of `upload`
+        out : an answer whose memory is used again where the devices share the work
+
+        Raises
+        ------
+        DeviceError
+            If a device fails, or has too little memory.
+        InputError
+            As of one device.
+        ShapeError
+            If `out` is of another shape or dtype.
+        """
+        if isinstance(X, SharedMatrix):
+            self._check_copies(X)
+            if not self.first._packed and self._shares_gram(X.shape, X.dtype, SUM, there=True):
+                answer = self._computed(X, out, ddof=ddof)
+                if answer is not None:
+                    return answer
+        return alone(self._alone("the covariance").covariance_on_device(X, ddof=ddof))
+
+    def _computed(
+        self, X: SharedMatrix, out: SharedAnswer | None, *, ddof: int | None = None
+    ) -> SharedAnswer | None:
+        """Share X'X, or with `ddof` covariances; None where a column is not ordinary."""
+        kind, centred = X.dtype, ddof is not None
+        form = self.first.form_of_products(kind, SUM if centred else kind)
+        works = [
+            Triangle(one.engine, copy, kind, form, kind, centred=centred, ddof=ddof)
+            for one, copy in zip(self._members, X.copies, strict=True)
+        ]
+        answer = shared_answer(self._members, works, out)
+        if answer is None:
+            return None
+        with self._members[0].failures_named():
+            if centred and not works[0].ordinary:
+                return None
+        self._used = self
+        self._why = f"opencl shared a matrix that lies on {len(answer.parts)} devices"
+        return answer
+
+    def _placed(self, X: Any) -> Any:
+        """`X` as the first device takes it: an answer that is shared is brought there."""
+        return self.first.upload(self.download(X)) if isinstance(X, SharedAnswer) else X
+
+    def _check_copies(self, X: SharedMatrix) -> None:
+        if [copy.device for copy in X.copies] != [one.engine.kernels_device for one in self._members]:
+            raise InputError(f"{X!r} was uploaded to another engine; upload it to this one.")
+
+    def finish(self) -> None:
+        """Wait until everything queued on the devices is done."""
+        for member in self._members:
+            with member.failures_named():
+                member.engine.finish()
 
     def prepare(self) -> None:
         self.first.prepare()
@@ -179,7 +256,7 @@ class SeveralEngine(Engine):
     def close(self) -> None:
         with ExitStack() as closing:
             for member in self._members:
-                member.pieces = []
+                member.pieces.release()
                 closing.callback(member.engine.close)
 
     def _pinned(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -260,7 +337,7 @@ class SeveralEngine(Engine):
         """Share X'X, of products in `kind`; return what one device knows of it, None if it is not done."""
         form = self.first.form_of_products(kind, SUM if centred else out.dtype)
         works = {
-            one.number: Triangle(one.engine, X, kind, form, out, centred=centred, ddof=ddof)
+            one.number: Triangle(one.engine, X, kind, form, out.dtype, out, centred=centred, ddof=ddof)
             for one in self._members
         }
         stripes = stripes_of_triangle(X.shape[1], triangle_unit(form))
@@ -275,62 +352,3 @@ class SeveralEngine(Engine):
         shares = ", ".join(f"device {number} did {count}" for number, count in line.counts.items())
         self._why = f"opencl shared {len(stripes)} stripes among {len(line.counts)} devices: {shares}"
         return line
-
-    def _alone(self, what: str) -> OpenCLEngine:
-        self._used = self.first
-        self._why = f"opencl did {what} on one device: it is too small, or of a kind that is not shared"
-        return self.first
-
-    def _shares_product(self, A: Operand, B: Operand) -> bool:
-        (rows, inner), columns = A.shape[-2:], B.shape[-1]
-        form = self._form(A.dtype, A.dtype)
-        if form is None or not rows * inner * columns:
-            return False
-        height = stripes_of_product(rows, form.rows)[0].stop
-        if not product_fits(self.first, form, (rows, inner, columns), height, A.itemsize):
-            return False
-        if self._least is not None:
-            return max(rows, columns) >= self._least
-        taken = seconds(
-            (rows, inner, columns),
-            size=A.itemsize,
-            total=A.itemsize,
-            triangle=False,
-            halves=bool(form.halves),
-        )
-        return height < rows and taken.shared
-
-    def _shares_moments(
-        self, shape: tuple[int, ...], dtype: np.dtype[Any], answer: np.dtype[Any] = SUM
-    ) -> bool:
-        return self._shares_gram(shape, dtype, SUM, answer)
-
-    def _shares_gram(
-        self,
-        shape: tuple[int, ...],
-        dtype: np.dtype[Any],
-        total: np.dtype[Any],
-        answer: np.dtype[Any] | None = None,
-    ) -> bool:
-        """Whether X'X of (rows, columns) is shared; `answer` is what is brought where that is not `total`."""
-        rows, columns = shape
-        form = self._form(dtype, total)
-        if form is None or not rows * columns or (form.halves and total == np.float32):
-            return False
-        if not triangle_fits(self.first, form, (rows, columns), dtype.itemsize, total.itemsize):
-            return False
-        if self._least is not None:
-            return columns >= self._least
-        size = (answer or total).itemsize
-        whole, halves = (columns, rows, columns), bool(form.halves)
-        return seconds(whole, size=dtype.itemsize, total=size, triangle=True, halves=halves).shared
-
-    def _form(self, dtype: np.dtype[Any], total: np.dtype[Any]) -> Form | None:
-        """The form of products that can be shared, tried here so that other threads find the verdict."""
-        # a device without float64 adds up whole matrices only in pairs of floats, and refuses others itself
-        if not {dtype.name, total.name} <= set(self.dtypes):
-            return None
-        forms = [one.engine.form_of_products(dtype, total) for one in self._members]
-        # on some devices float64 is taken in digits of 8 bits, in launches of another kind
-        in_digits = dtype == SUM and self.first._digits is not None
-        return forms[0] if not in_digits and all(form == forms[0] for form in forms) else None

@@ -14,30 +14,26 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from traceback import clear_frames
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mtbridge.compute.opencl_engine import OpenCLEngine
-from mtbridge.compute.several_pages import Pages
+from mtbridge.compute.pages import Pages
 from mtbridge.compute.several_work import Work
+from mtbridge.compute.transfer import MOST_THREADS, PIECE_BYTES, Pieces
 from mtbridge.errors import DeviceError
 from mtbridge.matrix import Matrix
+from mtbridge.shared_work import POLL_SECONDS
 
 if TYPE_CHECKING:
-    from mtbridge.compute.opencl_conveyor import Answer, Conveyor, Delivery
+    from mtbridge.compute.opencl_conveyor import Conveyor, Delivery
 
-Pieces: TypeAlias = list[NDArray[np.uint8]]
-
-MOST_THREADS = 12
-"""Threads that bring answers from a device, as far as there are processors: more do not do it sooner."""
+SHARED_PIECE = 2 * PIECE_BYTES
+"""Bytes of a piece: the threads of all devices wait for their turn in Python."""
 
 UNDER_WAY = 3
 """Stripes of a device that are computed but not in their places yet, at most: each has a buffer."""
-
-POLL_SECONDS = 0.2
-"""So often the caller's thread wakes up: on Windows, Ctrl-C is not seen by a thread that waits."""
 
 
 @dataclass(slots=True, eq=False)
@@ -48,26 +44,29 @@ class Member:
     ----------
     number : in `mtbridge devices`
     engine : of the device
-    pieces : page-locked memory, kept from one product to the next
+    pieces : for its answers, kept from one product to the next
     """
 
     number: int
     engine: OpenCLEngine
-    pieces: Pieces = field(default_factory=list)
+    pieces: Pieces = field(default_factory=Pieces)
+
+    def prepare(self, threads: int) -> None:
+        """Have pieces for answers that so many threads bring; raises what `Device.pinned` does."""
+        device = self.engine.kernels_device
+        self.pieces.prepare(SHARED_PIECE, threads, lambda size: device.pinned((size,), np.dtype(np.uint8)))
 
     def release(self) -> None:
         """Give back what is kept for the next product."""
-        self.pieces = []
+        self.pieces.release()
         with suppress(DeviceError, MemoryError):
             self.engine.kernels_device.release_kept()
 
     @contextmanager
     def failures_named(self) -> Iterator[None]:
         """Say in one sentence which of the devices failed."""
-        from mtbridge.compute.opencl import failures_named
-
         try:
-            with failures_named(f"an answer from {self.engine.device}"):
+            with self.engine.kernels_device.failures_named(f"an answer from {self.engine.device}"):
                 yield
         except MemoryError as error:
             raise DeviceError(
@@ -88,8 +87,7 @@ def computed(
     DeviceError
         If a device fails, or has too little memory; then every thread has ended.
     """
-    pages = Pages(new, host_threads(1))
-    line = Line(stripes, [member.number for member in members], pages)
+    line = Line(stripes, [member.number for member in members], Pages(new))
     threads = [
         threading.Thread(
             target=line.serve, args=(member, works[member.number]), name=f"mtbridge-device-{member.number}"
@@ -97,10 +95,10 @@ def computed(
         for member in members
     ]
     try:
-        pages.begin()
         for thread in threads:
             thread.start()
         for thread in threads:
+            # on Windows, an interrupt is not seen by a thread that waits
             while thread.is_alive():
                 thread.join(POLL_SECONDS)
     finally:
@@ -111,7 +109,6 @@ def computed(
             while thread in threading.enumerate():
                 with suppress(RuntimeError):
                     thread.join(POLL_SECONDS)
-        pages.end()
     if line.failure is not None:
         try:
             raise line.failure
@@ -126,7 +123,6 @@ class Line:
 
     Attributes
     ----------
-    pages : of the answer, which are made until the first stripe comes
     counts : how many stripes each device has computed
     stop : nobody takes another stripe
     possible : False where a device found that the work cannot be done so
@@ -134,11 +130,11 @@ class Line:
     """
 
     def __init__(self, stripes: Sequence[slice], numbers: list[int], pages: Pages) -> None:
-        self.pages = pages
         self.counts = dict.fromkeys(numbers, 0)
         self.stop = threading.Event()
         self.possible = True
         self.failure: BaseException | None = None
+        self._pages = pages
         self._stripes: SimpleQueue[slice] = SimpleQueue()
         for stripe in stripes:
             self._stripes.put(stripe)
@@ -147,15 +143,16 @@ class Line:
         """Compute stripes on one device, in this thread, until none waits."""
         from mtbridge.compute.opencl_conveyor import Conveyor
 
-        engine = member.engine
+        engine, threads = member.engine, host_threads(len(self.counts))
         try:
             with member.failures_named(), engine._settled():
-                if not begun(member, work, host_threads(len(self.counts))):
+                if not begun(member, work, threads):
                     self.possible = False
                     self.stop.set()
                     return
-                with Conveyor(engine.kernels_device, member.pieces) as conveyor:
-                    share = Share(work, conveyor, self.pages)
+                # pages are made from now on: what was sent came from the same memory
+                with Conveyor(engine.kernels_device, member.pieces, threads, self._pages) as conveyor:
+                    share = Share(work, conveyor)
                     for stripe in self._taken():
                         share.compute(stripe)
                         self.counts[member.number] += 1
@@ -183,15 +180,13 @@ class Line:
 class Share:
     """What one device does of a product: a stripe is computed while others are under way."""
 
-    def __init__(self, work: Work, conveyor: Conveyor, pages: Pages) -> None:
-        self._pages = pages
+    def __init__(self, work: Work, conveyor: Conveyor) -> None:
         self._work = work
         self._conveyor = conveyor
-        self._computing: tuple[list[Answer], Any] | None = None
         self._under_way: deque[Delivery] = deque()
 
     def compute(self, stripe: slice) -> None:
-        """Queue the kernels of a stripe, and bring what was computed before."""
+        """Queue the kernels of a stripe, and let it be brought when they are done."""
         if len(self._under_way) == UNDER_WAY:
             self._conveyor.wait(self._under_way.popleft())
         try:
@@ -200,24 +195,12 @@ class Share:
             # those before may hold the very memory that is missing
             self.finish()
             answers = self._work.queue(stripe)
-        ready = self._conveyor.mark()
-        self._bring()
-        self._computing = answers, ready
+        self._under_way.append(self._conveyor.bring(answers, self._conveyor.mark()))
 
     def finish(self) -> None:
         """Wait until all is in its place."""
-        self._bring()
         while self._under_way:
             self._conveyor.wait(self._under_way.popleft())
-
-    def _bring(self) -> None:
-        if self._computing is not None:
-            answers, ready = self._computing
-            # an event that is let go waits too, but keeps every thread of Python waiting with it
-            ready.wait()
-            self._pages.end()
-            self._under_way.append(self._conveyor.bring(answers))
-            self._computing = None
 
 
 def begun(member: Member, work: Work, threads: int) -> bool:
@@ -225,12 +208,9 @@ def begun(member: Member, work: Work, threads: int) -> bool:
 
     `threads` are to bring its answers.
     """
-    from mtbridge.compute.opencl_conveyor import room
-
     for last in (False, True):
         try:
-            if not member.pieces:
-                member.pieces = room(member.engine.kernels_device, threads)
+            member.prepare(threads)
             return work.begin()
         except MemoryError:
             if last:

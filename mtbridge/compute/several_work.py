@@ -8,7 +8,7 @@ which stripe. Moments are too, since each device centres all columns itself.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -19,12 +19,13 @@ from mtbridge.compute.blocks import block_sizes
 from mtbridge.compute.device_matrix import DeviceMatrix
 from mtbridge.compute.finish import Finish
 from mtbridge.compute.forms import SQUARE, Form, nearby, upper_triangle
-from mtbridge.compute.launches import contiguous, macros, summing
+from mtbridge.compute.launches import Operand, contiguous, macros, summing
 from mtbridge.compute.moments import Vector
 from mtbridge.compute.opencl_direct import Reading, queue_pieces
 from mtbridge.compute.opencl_moments import COVARIANCE_SIDE, SUM, Centring
 from mtbridge.compute.opencl_split import ready
-from mtbridge.compute.shares import SharedSums
+from mtbridge.compute.opencl_statistics import SMALLEST_SCALE
+from mtbridge.compute.shares import shares
 from mtbridge.compute.slices import slab_depth, slice_count
 from mtbridge.matrix import Matrix
 
@@ -50,23 +51,27 @@ class Triangle:
     Attributes
     ----------
     engine : of the device
-    X : contiguous, (inner, columns)
+    X : (inner, columns), contiguous or on the device
     dtype : in which products are taken, that of `X` unless columns are centred
     form : of the products
-    out : the answer, (columns, columns), of the dtype in which products are summed, or covariances wanted
+    kind : dtype of the answer, in which products are summed, or covariances wanted
+    out : the answer, (columns, columns), where it is brought to the host
     centred : the columns are centred first
-    ddof : with it, `out` are covariances
+    ddof : with it, answers are covariances
     centre : what `begin` found, the origins and exponents of columns
+    packed : an event that has ended when what `pack` queued is done; set by who waits for that
     """
 
     engine: OpenCLEngine
-    X: Matrix
+    X: Operand
     dtype: np.dtype[Any]
     form: Form
-    out: Matrix
+    kind: np.dtype[Any]
+    out: Matrix | None = None
     centred: bool = False
     ddof: int | None = None
     centre: tuple[Vector, NDArray[np.int64]] | None = None
+    packed: Any = None
     _centring: Centring | None = None
     _reading: Reading | None = None
     _packed: tuple[Any, int] = (None, 0)
@@ -74,13 +79,19 @@ class Triangle:
     @property
     def total(self) -> np.dtype[Any]:
         """In which products are summed."""
-        return SUM if self.centred else self.out.dtype
+        return SUM if self.centred else self.kind
 
     def begin(self) -> bool:
-        engine, whole, form = self.engine, slice(0, len(self.X)), self.form
-        launches, device, columns = engine._launches, engine.kernels_device, self.X.shape[1]
         # where there is no room for the answer, that is told before anything is done
-        device.buffer("product", self.out.nbytes)
+        self._product()
+        if self.pack() and self._centring is not None:
+            self.centre = self._centring.chosen(self.engine.kernels_device)
+        return self.centre is not None or not self.centred
+
+    def pack(self) -> bool:
+        """Queue what comes before the first stripe; False where the host had to centre the columns."""
+        engine, whole, form = self.engine, slice(0, self.X.shape[0]), self.form
+        launches, device, columns = engine._launches, engine.kernels_device, self.X.shape[1]
         if self.centred:
             self._centring = engine._centring(self.X, self.dtype)
             if self._centring is None:
@@ -96,9 +107,23 @@ class Triangle:
         else:
             source, size = launches.source("right", self.X), self.X.itemsize
             self._packed = launches.pack(form, "right", source, columns, whole, size)
-        if self._centring is not None:
-            self.centre = self._centring.chosen(device)
-        return self.centre is not None or not self.centred
+        return True
+
+    @property
+    def ordinary(self) -> bool:
+        """Whether no column is extreme, for which covariances are wrong; waits until all are packed."""
+        from mtbridge.compute.opencl_conveyor import read_beside
+
+        if self._centring is None:
+            raise ValueError("no columns were centred")
+        device, found = self.engine.kernels_device, self._centring.found
+        scales = found[-1]
+        if self._centring.table is None:
+            offset = found.nbytes - scales.nbytes
+            read_beside(device, self._centring.target, scales, offset, self.packed)
+        else:
+            scales = self._centring.scales(device)
+        return bool(scales[: self.X.shape[1]].min() >= SMALLEST_SCALE[self.kind])
 
     def mean(self) -> Vector:
         """Return the mean of each column that `begin` centred."""
@@ -107,29 +132,32 @@ class Triangle:
         return self._centring.mean(self.engine.kernels_device)
 
     def queue(self, stripe: slice) -> list[Answer]:
-        from mtbridge.compute.opencl_conveyor import Answer
+        if self.out is None:
+            raise ValueError("nothing is brought to the host")
+        answer = self._product()
+        self.compute(stripe, answer)
+        return brought(answer, stripe, self.out)
 
+    def compute(self, stripe: slice, answer: Any) -> None:
+        """Queue the kernels of a stripe, which write it and its mirror in `answer`, a buffer of the whole."""
         device, launches, form = self.engine.kernels_device, self.engine._launches, self.form
-        columns, out = self.X.shape[1], self.out
-        answer = device.buffer("product", out.nbytes)
-        target = answer
-        finish = None
+        columns, target, finish = self.X.shape[1], answer, None
         if self.ddof is not None and self._centring is not None:
-            if out.dtype != self.total:
+            if self.kind != self.total:
                 target = device.buffer("sums", columns * columns * self.total.itemsize)
             if form.finishes:
-                finish = Finish(self._centring, answer, out.dtype, self.ddof)
+                finish = Finish(self._centring, answer, self.kind, self.ddof)
         self._sum(stripe, target, finish)
         if self.ddof is not None and finish is None and self._centring is not None:
             blocks = self._squares(stripe, COVARIANCE_SIDE)
-            self._centring.covariance(device, target, answer, out.dtype, self.ddof, blocks)
+            self._centring.covariance(device, target, answer, self.kind, self.ddof, blocks)
         elif form.squares and not form.mirrors:
             launches.mirror(form, target, columns, self.total, self._squares(stripe, SQUARE))
-        across, below = slice(stripe.start, columns), slice(stripe.stop, columns)
-        found = [Answer(answer, columns, (stripe.start, stripe.start), out[stripe, across])]
-        if below.start < columns:
-            found.append(Answer(answer, columns, (below.start, stripe.start), out[below, stripe]))
-        return found
+
+    def _product(self) -> Any:
+        """The kept buffer for an answer that is brought to the host."""
+        columns = self.X.shape[1]
+        return self.engine.kernels_device.buffer("product", columns * columns * self.kind.itemsize)
 
     def _sum(self, stripe: slice, target: Any, finish: Finish | None) -> None:
         """Queue the launch of a stripe: its tiles of that of the whole, in the same order and cut alike."""
@@ -149,15 +177,14 @@ class Triangle:
 
         panels, depth = self._packed
         table = device.table((columns, block, form.shared, stripe.start, stripe.stop), tiles)
+        shared: dict[str, Any] = {}
+        if form.shared:
+            most = limit // (form.rows * form.columns * self.total.itemsize)
+            key = (columns, block, stripe.start, stripe.stop, depth, device.units, most, form.pace)
+            left, slices = cut_of(*key)
+            shared = {"finish": finish, "cut": (table[1] - left, slices)}
         # with a limit of 0 no inner size is cut, but as that of the tiles that are shared out
-        sums = summing(form)("gram", files, defines, form, shape, *table, self.total, target, 0)
-        if isinstance(sums, SharedSums):
-            order = whole_order(columns, block)
-            whole = replace(sums, groups=len(order), limit=limit)
-            count, slices = whole.shared_out(depth, device.units)
-            rest = order[count:, 0] * form.rows
-            mine = int(((rest >= stripe.start) & (rest < stripe.stop)).sum())
-            sums = replace(sums, finish=finish, cut=(table[1] - mine, slices))
+        sums = summing(form)("gram", files, defines, form, shape, *table, self.total, target, 0, **shared)
         sizes = (np.int32(columns), np.int32(depth), np.int32(columns))
         sums.queue(device, (panels,), sizes, slice(0, inner))
 
@@ -166,6 +193,32 @@ class Triangle:
         columns = self.X.shape[1]
         key = (columns, side, stripe.start, stripe.stop)
         return self.engine.kernels_device.table(key, lambda: upper_triangle(columns, (side, side), stripe))
+
+
+def brought(answer: Any, stripe: slice, out: Matrix) -> list[Answer]:
+    """Return what the buffer `answer` holds of a stripe and its mirror, and where in `out` that goes."""
+    from mtbridge.compute.opencl_conveyor import Answer
+
+    columns = len(out)
+    across, below = slice(stripe.start, columns), slice(stripe.stop, columns)
+    found = [Answer(answer, columns, (stripe.start, stripe.start), out[stripe, across])]
+    if below.start < columns:
+        found.append(Answer(answer, columns, (below.start, stripe.start), out[below, stripe]))
+    return found
+
+
+@lru_cache(maxsize=64)
+def cut_of(
+    columns: int, block: tuple[int, int], start: int, stop: int, inner: int, units: int, most: int, pace: int
+) -> tuple[int, int]:
+    """Return how many tiles of the rows `start` to `stop` of X'X one device cuts, and into how many slices.
+
+    The others are as for `shares`.
+    """
+    order = whole_order(columns, block)
+    whole, slices = shares(len(order), inner, units=units, most=most, pace=pace)
+    rows = order[whole:, 0] * block[0]
+    return int(((rows >= start) & (rows < stop)).sum()), slices
 
 
 @lru_cache(maxsize=4)
@@ -188,8 +241,14 @@ def triangle_fits(engine: OpenCLEngine, form: Form, shape: tuple[int, int], size
         return False
     if form.shared or form.direct:
         return True
-    tiles = len(upper_triangle(columns, (form.rows, form.columns)))
+    tiles = tiles_of_triangle(columns, (form.rows, form.columns))
     return slice_count(form, whole, groups=tiles, units=units, total=total, limit=limit) == 1
+
+
+@lru_cache(maxsize=16)
+def tiles_of_triangle(columns: int, block: tuple[int, int]) -> int:
+    """Return how many tiles of X'X touch the upper triangle."""
+    return len(upper_triangle(columns, block))
 
 
 def triangle_unit(form: Form) -> int:

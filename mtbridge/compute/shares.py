@@ -33,7 +33,7 @@ BEGINNING = 64
 ADDING = 64
 PART = 0.5
 QUEUING = 384
-# Bytes of a sum that a group keeps (kernels/split_wgmma_put.clh)
+# Bytes of a sum that a group keeps (kernels/split_put.clh)
 KEPT_BYTES = 4
 # Side of the squares in which parts are added up
 SQUARE = 16
@@ -67,7 +67,7 @@ def shares(blocks: int, inner: int, *, units: int, most: int, pace: int = 1) -> 
 class SharedSums(Sums):
     """`Sums` whose kernel shares out the blocks itself.
 
-    kernels/split_mma_tile.clh, split_wgmma_put.clh and int8_tile.clh say how.
+    kernels/split_put.clh and int8_tile.clh say how.
 
     Attributes
     ----------

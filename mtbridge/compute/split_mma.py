@@ -1,8 +1,9 @@
 """Centred columns of float32 on NVIDIA's tensor cores: each number in two halves, three products of halves.
 
 Columns that are centred and scaled on their way into panels lie within 1, so one power of two serves them
-all, and kernels/moments/pack_centred_split.cl cuts them into halves there. kernels/split_mma.clh says why the
-answer is within 1e-6 as that of the portable kernels is.
+all, and kernels/moments/pack_centred_halves.cl cuts them into halves there. kernels/split_panels.clh says why
+the answer is within 1e-6 as that of the portable kernels is, or 2e-6 where one value is most of a column's
+sum of squares.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mtbridge.compute.blocks import spans
-from mtbridge.compute.forms import HALVES, MOST_SQUARES, Form
+from mtbridge.compute.forms import FINISH, HALVES, MOST_SQUARES, PANEL, Form
 from mtbridge.compute.opencl_moments import SUM, Uncentred
 from mtbridge.compute.slices import slab_depth
 from mtbridge.matrix import Matrix
@@ -25,19 +26,45 @@ CAPABILITIES = (80, 87, 90, 100, 103)
 three products gain little."""
 
 SETTINGS = {
-    "TILE": 128,
+    "PTX": 1,
+    "ROW_PANELS": 2,
+    "COLUMN_PANELS": 2,
     "WARP_ROWS": 64,
     "WARP_COLUMNS": 32,
-    "STAGES": 4,
-    "WIDE_INNER": 2048,
+    "STAGES": 2,
+    "KEPT_INNER": 2048,
+    "WIDE_INNER": 16384,
 }
-"""Of kernels/split_mma.clh."""
+"""Of kernels/split_mma.clh, for 128 KB of local memory."""
 
-DEPTH = 32
-"""Inner indices of a stage there."""
+LARGE_SETTINGS = {**SETTINGS, "COLUMN_PANELS": 4, "WARP_COLUMNS": 64}
+"""For 192 KB, which devices have from LARGE on: on an H200 a tenth faster."""
 
-SMALL_SETTINGS = {**SETTINGS, "TILE": 32, "WARP_ROWS": 32, "WIDE_INNER": 64}
+LARGE = 90
+
+STAGES = {128: {2: 2, 1: 4}, 256: {2: 3, 1: 4}}
+"""By the columns of a tile, where fewer products of halves are taken: stages are smaller then."""
+
+SMALL_SETTINGS = {
+    **LARGE_SETTINGS,
+    "PTX": 0,
+    "ROW_PANELS": 1,
+    "COLUMN_PANELS": 2,
+    "KEPT_INNER": 64,
+    "WIDE_INNER": 128,
+}
 """For devices without tensor cores, where the form is there to be tested."""
+
+HEADERS = (
+    "split_panels.clh",
+    "split_mma.clh",
+    HALVES,
+    FINISH,
+    "split_mma_ptx.clh",
+    "split_put.clh",
+    "split_mma_tile.clh",
+    "split_plain.clh",
+)
 
 SHAPES = ((1, 1), (37, 130), (1000, 257), (5003, 131))
 """(rows, columns) of what is checked: ragged, and the deep ones cut into slices."""
@@ -49,28 +76,34 @@ MOST_BIAS = 4e-7
 """What a column's own sum of squares may be wrong by on average: cut-off sums are all too small."""
 
 
-def split_form(capability: int, products: int = 3) -> Form:
+def split_form(capability: int, products: int = 3, settings: dict[str, int] | None = None) -> Form:
     """Return the form of float32 products in halves; with capability 0, in plain OpenCL C.
 
-    `products` of halves are taken for one product: 1 is as near as tf32 (opencl_split.py).
+    `products` of halves are taken for one product: 3, 2 where the right factor is exact in one half, or 1 as
+    near as tf32 (opencl_split.py).
     """
-    settings = SETTINGS if capability else SMALL_SETTINGS
-    chosen = {**settings, "PTX": int(capability > 0), "PRODUCTS": products}
-    tile = chosen["TILE"]
+    usual = LARGE_SETTINGS if capability >= LARGE else SETTINGS if capability else SMALL_SETTINGS
+    chosen = {**(settings or usual), "PRODUCTS": products}
+    rows, columns = PANEL * chosen["ROW_PANELS"], PANEL * chosen["COLUMN_PANELS"]
+    if settings is None and products < 3:
+        chosen["STAGES"] = STAGES[columns][products]
     return Form(
-        headers=("split_mma.clh", HALVES, "split_mma_ptx.clh", "split_mma_tile.clh"),
+        headers=HEADERS,
         file="split_mma",
         defines=chosen,
-        left=tile,
-        right=tile,
-        rows=tile,
-        columns=tile,
-        inner=DEPTH,
-        group=32 * (tile // chosen["WARP_ROWS"]) * (tile // chosen["WARP_COLUMNS"]),
+        left=PANEL,
+        right=PANEL,
+        rows=rows,
+        columns=columns,
+        inner=PANEL,
+        group=32 * (rows // chosen["WARP_ROWS"]) * (columns // chosen["WARP_COLUMNS"]),
         squares=MOST_SQUARES,
         shared=True,
         mirrors=True,
-        halves="split",
+        halves=True,
+        lasting=True,
+        finishes=True,
+        masks=products == 3,
     )
 
 

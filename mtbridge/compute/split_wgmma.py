@@ -1,11 +1,11 @@
 """Centred columns of float32 in halves by wgmma, the instruction of NVIDIA's Hopper that reads local memory.
 
-Numbers are cut and checked as in split_mma.py; kernels/split_wgmma.clh says how they lie and are multiplied.
+Numbers are cut and checked as in split_mma.py; kernels/split_panels.clh says how they lie.
 """
 
 from __future__ import annotations
 
-from mtbridge.compute.forms import FINISH, HALVES, MOST_SQUARES, Form
+from mtbridge.compute.forms import FINISH, HALVES, MOST_SQUARES, PANEL, Form
 
 CAPABILITIES = (90,)
 """Those with wgmma: the only one, since Blackwell has it no more."""
@@ -21,8 +21,8 @@ SETTINGS = {
 }
 """Of kernels/split_wgmma.clh."""
 
-SINGLE_STAGES = 5
-"""In place of those in SETTINGS where one product of halves is taken."""
+MORE_STAGES = {1: 5, 2: 4}
+"""In place of those in SETTINGS where fewer products of halves are taken."""
 
 SMALL_SETTINGS = {
     **SETTINGS,
@@ -34,16 +34,15 @@ SMALL_SETTINGS = {
 }
 """For devices without wgmma, where the form is there to be tested."""
 
-PANEL = 64
-"""Columns of a panel there, inner indices of a stage, and rows of a worker."""
-
 HEADERS = (
+    "split_panels.clh",
     "split_wgmma.clh",
     HALVES,
     FINISH,
     "split_wgmma_ptx.clh",
-    "split_wgmma_put.clh",
+    "split_put.clh",
     "split_wgmma_tile.clh",
+    "split_plain.clh",
 )
 
 PACE = 6
@@ -56,12 +55,13 @@ ITEMS = 128
 def wgmma_form(capability: int, products: int = 3, settings: dict[str, int] | None = None) -> Form:
     """Return the form of centred float32 products in halves by wgmma; with capability 0, in plain OpenCL C.
 
-    `products` of halves are taken for one product: 3, or 1 as near as tf32.
+    `products` of halves are taken for one product: 3, 2 where the right factor is exact in one half, or 1 as
+    near as tf32.
     """
     chosen = {**(settings or (SETTINGS if capability else SMALL_SETTINGS)), "PRODUCTS": products}
-    if products == 1 and settings is None:
-        # stages are half as large
-        chosen["STAGES"] = SINGLE_STAGES
+    if products in MORE_STAGES and settings is None:
+        # stages are smaller
+        chosen["STAGES"] = MORE_STAGES[products]
     return Form(
         headers=HEADERS,
         file="split_wgmma",
@@ -75,8 +75,9 @@ def wgmma_form(capability: int, products: int = 3, settings: dict[str, int] | No
         squares=MOST_SQUARES,
         shared=True,
         mirrors=True,
-        halves="wgmma",
+        halves=True,
         lasting=True,
         finishes=True,
         pace=PACE,
+        masks=products == 3,
     )

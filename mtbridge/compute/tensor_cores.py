@@ -7,7 +7,7 @@ it is wrong or cannot be built, the next one is taken, and the portable kernels 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -70,7 +70,7 @@ def build(device: Device, form: Form, total: np.dtype[np.float64]) -> None:
     files, defines = (*form.headers, f"gram/{form.file}.cl"), macros(form, real, total)
     device.kernel("gram", files, defines)
     if form.finishes:
-        device.kernel("gram", files, {**defines, **finishing(real)})
+        device.kernel("gram", files, {**defines, **finishing(real, summed=False)})
 
 
 def centred_form(device: Device, key: str) -> tuple[Form | None, dict[str, str]]:
@@ -82,7 +82,8 @@ def centred_form(device: Device, key: str) -> tuple[Form | None, dict[str, str]]
 
     Returns
     -------
-    form : of the fastest family that is right, and whose kernel is built by now
+    form : of the fastest family that is right, and whose kernel is built by now; its products with masks are
+        tried apart (opencl_masks.py)
     faults : by the name of a family, a sentence without an end mark, if it was found out just now
     """
     faults: dict[str, str] = {}
@@ -95,7 +96,10 @@ def centred_form(device: Device, key: str) -> tuple[Form | None, dict[str, str]]
             except (DeviceError, MemoryError) as error:
                 fault = str(error)
             else:
-                return form, faults
+                masks, masks_fault = trusted(key, device.capability, family=f"{family.name} masks")
+                if masks_fault:
+                    faults[f"{family.name} masks"] = masks_fault
+                return replace(form, masks=masks), faults
         if fault:
             faults[family.name] = fault
     return None, faults

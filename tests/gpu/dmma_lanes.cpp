@@ -1,14 +1,5 @@
 // dmma_lanes.cpp - runs the kernel that stands before it: LEFT RIGHT PIECES RESULTS, all files, then ROWS COLUMNS INNER STRIDE
 // LEFT_PANEL_STEP LEFT_ROW_STEP RIGHT_PANEL_STEP RIGHT_ROW_STEP PARTS MORE BACKWARDS. It writes the result, which begins as -777 everywhere, and says what is left over.
-template <class T> std::vector<T> contents(const char *path)
-{
-    std::ifstream in(path, std::ios::binary);
-    const std::vector<char> bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-    std::vector<T> out(bytes.size() / sizeof(T));
-    std::memcpy(out.data(), bytes.data(), bytes.size());
-    return out;
-}
-
 int main(int, char **given)
 {
     const auto left = contents<double>(given[1]), right = contents<double>(given[2]);
@@ -20,25 +11,17 @@ int main(int, char **given)
     std::vector<double> C(static_cast<std::size_t>(numbers[0]) * numbers[3], -777);
     std::vector<double> parts(static_cast<std::size_t>(most + 1) * ITEMS * OWN * OWN, -777);
     std::vector<int> marks(most + 1, 0);
-    std::atomic<int> late = 0;
-    for (int warp = 0; warp < ITEMS / 32; warp++)
-        warp_barriers.push_back(std::make_unique<std::barrier<>>(32));
-    group_barrier = std::make_unique<std::barrier<>>(ITEMS);
+    std::size_t late = 0;
     for (int group = 0; group < groups; group++) {
-        std::vector<std::thread> items;
-        for (int item = 0; item < ITEMS; item++)
-            items.emplace_back([&, item] {
-                local_id = item;
-                group_id = numbers[10] ? groups - 1 - group : group;
-                multiply(left.data(), right.data(), C.data(), numbers[0], numbers[1], numbers[2], numbers[3], 0, numbers[4],
-                         numbers[5], 0, numbers[6], numbers[7], pieces.data(), parts.data(), marks.data(), numbers[9]);
-                late += static_cast<int>(asked_for.size() + on_their_way.size());
-            });
-        for (std::thread &item : items)
-            item.join();
+        group_id = numbers[10] ? groups - 1 - group : group;
+        group_meets.assign(1, Meeting(ITEMS));
+        warps_meet.assign(ITEMS / 32, Meeting(32));
+        run_group(ITEMS, [&] {
+            multiply(left.data(), right.data(), C.data(), numbers[0], numbers[1], numbers[2], numbers[3], 0, numbers[4],
+                     numbers[5], 0, numbers[6], numbers[7], pieces.data(), parts.data(), marks.data(), numbers[9]);
+            late += copies_of[local_id].asked_for.size() + copies_of[local_id].on_their_way.size();
+        });
     }
     const bool marked = std::any_of(marks.begin(), marks.end(), [](int mark) { return mark != 0; });
-    std::ofstream out(given[4], std::ios::binary);
-    out.write(reinterpret_cast<const char *>(C.data()), C.size() * sizeof(double));
-    return late ? 2 : marked ? 3 : out.good() ? 0 : 1;
+    return late ? 2 : marked ? 3 : written(given[4], {&C}) ? 0 : 1;
 }

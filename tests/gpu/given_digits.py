@@ -8,22 +8,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pytest
+from given_engines import opened
 
-from mtbridge.compute import devices
 from mtbridge.compute.forms import Form
 from mtbridge.compute.int8_mma import SMALL_GROUP
 from mtbridge.compute.int8_products import SUM, Digits, centred_digits, queue_dense
 from mtbridge.compute.moments import Moments
 from mtbridge.compute.nvidia import FIRST_CAPABILITY
 from mtbridge.compute.opencl import Device
-from mtbridge.compute.opencl_engine import OpenCLEngine, open_opencl
-from mtbridge.errors import DeviceError
+from mtbridge.compute.opencl_engine import OpenCLEngine
 from mtbridge.matrix import Matrix
 
 EPS = 2.0**-52
-WAYS = ("plain", "nvidia")
-"""Plain OpenCL C on the processor, and tensor cores."""
 
 
 @dataclass(frozen=True)
@@ -60,27 +56,12 @@ class Bench:
 
 
 @contextmanager
-def opened(way: str) -> Iterator[Bench]:
+def in_digits(way: str) -> Iterator[Bench]:
     """Open an engine of one of WAYS, or skip the test where there is no device for it."""
-    try:
-        engine = open_opencl("cpu", tiled=SMALL_GROUP) if way == "plain" else open_opencl(nvidia_name())
-    except DeviceError as error:
-        pytest.skip(f"no OpenCL device for the {way} form: {error}")
-    with engine:
-        capability = engine.kernels_device.capability
-        if way == "nvidia" and capability < FIRST_CAPABILITY:
-            pytest.skip(f"{engine.device} has no mma.sync of 16 x 8 x 32 integers")
-        engine.centred_from = 0
+    with opened(way, lambda capability: capability >= FIRST_CAPABILITY, tiled=SMALL_GROUP) as engine:
         engine.form_in_use("float64")
-        engine.use_int8(capability if way == "nvidia" else 0, least=0)
+        engine.use_int8(engine.kernels_device.capability if way == "nvidia" else 0, least=0)
         yield Bench(engine)
-
-
-def nvidia_name() -> str:
-    names = [v.name for v in devices.survey().verdicts if v.ok and "NVIDIA" in v.platform]
-    if not names:
-        pytest.skip("there is no NVIDIA GPU with OpenCL here")
-    return names[0]
 
 
 def data(rows: int, columns: int, seed: int = 1) -> Matrix:

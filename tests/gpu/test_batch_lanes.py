@@ -1,4 +1,4 @@
-"""Sums of small matrices with the instructions of tensor cores, run as C++ by a thread for each work-item.
+"""Sums of small matrices with the instructions of tensor cores, run as C++.
 
 What a tensor core reads and writes is done by the instruction's definition (batch_lanes.cpp), so which item
 holds which number is tested here, without a GPU; how a real one rounds is not.
@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from given_lanes import compiled
 
 from mtbridge.compute.batch_plan import Card
 from mtbridge.compute.parameters import Limits
@@ -38,22 +38,17 @@ def as_calls(kernel: str) -> str:
 @pytest.fixture(scope="module", params=[80, 90])
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Compile the sums; return what computes the upper triangle of X'X, -777 below, or L'R."""
-    pytest.importorskip("ziglang", reason="ziglang, the compiler, is not installed")
     folder = tmp_path_factory.mktemp("lanes")
     harness = (HERE / "batch_lanes.cpp").read_text()
     parts = (
         program_text((), {**DEFINES, "CAPABILITY": request.param}),
         f"#define FIRST_PART 1\n{harness}",
         kernel_text("batch/group_gpu.clh"),
-        as_calls(kernel_text("batch/tile_dmma.clh")),
+        as_calls(kernel_text("dmma_multiply.clh")),
+        kernel_text("batch/tile_dmma.clh"),
         f"#undef FIRST_PART\n#define FIRST_PART 0\n{harness}",
     )
-    source, compiled = folder / "lanes_of_sums.cpp", folder / "lanes"
-    source.write_text("\n".join(parts))
-    options = ("-std=c++20", "-O2", "-w", "-pthread")
-    command = [sys.executable, "-m", "ziglang", "c++", *options, str(source), "-o", str(compiled)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
+    program = compiled(folder, parts)
 
     def computed(L: Matrix, R: Matrix | None) -> Matrix:
         (inner, rows), columns = L.shape, (L if R is None else R).shape[1]
@@ -64,7 +59,7 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
         for file, panel in zip(files, (L, L if R is None else R), strict=False):
             panels(panel).tofile(file)
         sizes = map(str, (rows, columns, inner, int(R is None), plan.items))
-        subprocess.run([compiled, *sizes, *files], check=True, timeout=100)
+        subprocess.run([program, *sizes, *files], check=True, timeout=100)
         return np.fromfile(files[2]).reshape(rows, columns)
 
     return computed

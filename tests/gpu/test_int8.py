@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from given_digits import EPS, WAYS, Bench, comoment_of, data, opened, right
+from given_digits import EPS, Bench, comoment_of, data, in_digits, right
 
 from mtbridge.compute.int8_mma import (
     CAPABILITIES,
@@ -39,21 +39,9 @@ AWKWARD = [(1, 1), (1, 5), (2, 3), (31, 33), (33, 31), (37, 70), (64, 65), (65, 
 """(rows, columns): beside a stage, a tile and what int32 adds up."""
 
 
-@pytest.fixture(scope="module", params=WAYS)
-def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
-    with opened(request.param) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def plain() -> Iterator[Bench]:
-    with opened("plain") as found:
-        yield found
-
-
 @pytest.fixture(scope="module")
 def nvidia() -> Iterator[Bench]:
-    with opened("nvidia") as found:
+    with in_digits("nvidia") as found:
         yield found
 
 
@@ -178,17 +166,17 @@ def uncentred(bench: Bench, X: Matrix) -> Uncentred:
 
 @pytest.mark.parametrize("shape", [(1, 1), (31, 5), (32, 32), (33, 33), (150, 70)], ids=str)
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_panels_hold_every_digit(plain: Bench, shape: tuple[int, int], order: Any) -> None:
+def test_panels_hold_every_digit(plain_bench: Bench, shape: tuple[int, int], order: Any) -> None:
     """Against the formula at the head of kernels/int8.clh."""
-    (inner, strips), slices = shape, plain.form.defines["SLICES"]
+    (inner, strips), slices = shape, plain_bench.form.defines["SLICES"]
     X = np.asarray(np.random.default_rng(5).standard_t(2, shape), order=order)
     X[:, 0] = np.ldexp(1.0, -np.arange(inner).clip(0, 60)) * (-1) ** np.arange(inner)
-    raw = uncentred(plain, X)
+    raw = uncentred(plain_bench, X)
     exponent = reach_of(np.abs(X).max(axis=0))
-    digits = digits_of(plain.device, raw, np.zeros(strips), exponent)
-    buffer, depth = digits.packed(plain.device, slice(0, inner))
-    tile, width = plain.form.right, raw.width
-    panels = plain.device.downloaded(buffer, np.empty((width // tile, depth * slices * tile), np.int8))
+    digits = digits_of(plain_bench.device, raw, np.zeros(strips), exponent)
+    buffer, depth = digits.packed(plain_bench.device, slice(0, inner))
+    tile, width = plain_bench.form.right, raw.width
+    panels = plain_bench.device.downloaded(buffer, np.empty((width // tile, depth * slices * tile), np.int8))
 
     z = np.ldexp(X, -exponent.astype(np.int32))
     assert np.abs(z).max() < DIGIT_REACH
@@ -202,7 +190,7 @@ def test_panels_hold_every_digit(plain: Bench, shape: tuple[int, int], order: An
         place = block + c % 16 // 2 * 64 + k % 32 // 8 * 16 + c % 2 * 8 + k % 8
         found = found * 256 + panels[c // tile, place].astype(object)
     assert (found == expected).all()
-    sums = digits.sums(plain.device)
+    sums = digits.sums(plain_bench.device)
     assert np.abs(sums - z.sum(axis=0)).max() <= inner * EPS * np.abs(z).sum(axis=0).max()
 
 
@@ -259,9 +247,9 @@ def test_the_check_of_a_device_finds_nothing_wrong(nvidia: Bench) -> None:
     assert not fault_of(nvidia.device, nvidia.device.capability)
 
 
-def test_the_check_sees_wrong_sums_a_lost_triangle_and_spoilt_columns(plain: Bench) -> None:
+def test_the_check_sees_wrong_sums_a_lost_triangle_and_spoilt_columns(plain_bench: Bench) -> None:
     X = data(50, 6) - 1000
-    found = plain.moments(X)
+    found = plain_bench.moments(X)
     assert not fault_in(found, X)
     C = found.comoment.copy()
     C[1, 2] *= 1 + 1e-15

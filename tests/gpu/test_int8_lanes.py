@@ -1,4 +1,4 @@
-"""kernels/gram/int8_mma.cl with its instructions, run as C++ by a thread for each work-item: no GPU needed.
+"""kernels/gram/int8_mma.cl with its instructions, run as C++: no GPU needed.
 
 What a tensor core reads and writes is done by the instruction's definition (int8_lanes.hpp), so which item
 holds which digit, when copies arrive and who may overwrite what is tested here. Whole numbers have no
@@ -32,7 +32,6 @@ Run = Callable[[Digits, int, int, int], tuple[Matrix, Matrix]]
 @pytest.fixture(scope="module", params=SETTINGS, ids=["two runs", "eight runs"])
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Compile the kernel; return what computes X'X and parts of it from the digits of X."""
-    pytest.importorskip("ziglang", reason="ziglang, the compiler, is not installed")
     folder = tmp_path_factory.mktemp("lanes")
     tile = request.param["TILE"]
     kernel = "\n".join(map(kernel_text, ("int8.clh", "int8_tile.clh", "gram/int8_mma.cl")))

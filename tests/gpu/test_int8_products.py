@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-from given_digits import EPS, WAYS, Bench, opened, within
+from given_digits import EPS, Bench, within
 
 from mtbridge.compute import int8_mma, opencl_engine, opencl_int8
 from mtbridge.compute.forms import Form
 from mtbridge.compute.int8_mma import CAPABILITIES, SETTINGS, SMALL_GROUP, int8_form
 from mtbridge.compute.int8_products import DENSE
 from mtbridge.compute.opencl_engine import OpenCLEngine, open_opencl
-
-
-@pytest.fixture(scope="module", params=WAYS)
-def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
-    with opened(request.param) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def plain() -> Iterator[Bench]:
-    with opened("plain") as found:
-        yield found
-
 
 DENSE_SHAPES = [(1, 700, 1), (33, 1100, 40), (5, 2081, 65)]
 
@@ -126,7 +112,7 @@ def test_covariances_of_other_ways_are_taken_in_digits(bench: Bench) -> None:
     assert (np.abs(there - exact) <= 4 * close)[np.ix_(others, others)].all()
 
 
-def test_digits_are_left_off_again(plain: Bench) -> None:
+def test_digits_are_left_off_again(plain_bench: Bench) -> None:
     with open_opencl("cpu", tiled=SMALL_GROUP) as engine:
         engine.use_int8(0)
         engine.use_int8(None)
@@ -154,19 +140,19 @@ def chosen(monkeypatch: pytest.MonkeyPatch, trusted: tuple[bool, str], capabilit
 
 
 def test_a_device_with_little_float64_is_given_digits_once_they_are_right(
-    plain: Bench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    plain_bench: Bench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # their instructions are not for this device
-    monkeypatch.setattr(int8_mma, "int8_form", lambda *_: plain.form)
+    monkeypatch.setattr(int8_mma, "int8_form", lambda *_: plain_bench.form)
     with chosen(monkeypatch, (True, ""), 89) as engine:
-        assert engine._digits == plain.form
+        assert engine._digits == plain_bench.form
         assert engine.form_in_use("float64").file != "int8_mma"
     assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("trusted", [(False, "the moments of 1 x 1 are wrong"), (True, "")])
 def test_digits_that_are_wrong_or_cannot_be_built_are_left_out_with_a_word(
-    plain: Bench,
+    plain_bench: Bench,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     trusted: tuple[bool, str],
@@ -178,21 +164,23 @@ def test_digits_that_are_wrong_or_cannot_be_built_are_left_out_with_a_word(
     assert (trusted[1] or "building") in said
 
 
-def test_devices_of_other_capabilities_are_not_asked(plain: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_devices_of_other_capabilities_are_not_asked(
+    plain_bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with chosen(monkeypatch, (True, ""), 75) as engine:
         assert engine._digits is None
 
 
 def test_a_tile_that_does_not_fit_is_followed_by_a_narrower_one(
-    plain: Bench, monkeypatch: pytest.MonkeyPatch
+    plain_bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried: list[int] = []
 
     def form(capability: int, settings: Any = None) -> Form:
         tile = (settings or SETTINGS)["TILE"]
         tried.append(tile)
-        return plain.form if tile == 32 else int8_form(89)
+        return plain_bench.form if tile == 32 else int8_form(89)
 
     monkeypatch.setattr(int8_mma, "int8_form", form)
-    assert int8_mma.built_form(plain.device, 89) == plain.form
+    assert int8_mma.built_form(plain_bench.device, 89) == plain_bench.form
     assert tried == [64, 32]

@@ -7,56 +7,35 @@ from typing import Any
 
 import numpy as np
 import pytest
+from given_engines import WAYS, in_halves
 
-from mtbridge.compute import devices
-from mtbridge.compute.opencl_engine import OpenCLEngine, open_opencl
+from mtbridge.compute.opencl_engine import OpenCLEngine
 from mtbridge.compute.split_mma import (
-    CAPABILITIES,
     MOST_BIAS,
     MOST_ERROR,
     fault_in,
     fault_of,
     products,
-    split_form,
 )
-from mtbridge.errors import DeviceError
 from mtbridge.matrix import Matrix
 
 AWKWARD = [(1, 1), (1, 5), (2, 3), (31, 32), (33, 31), (37, 130), (64, 129), (65, 33), (2049, 70), (4097, 9)]
 """(rows, columns): beside a stage, a tile and the sums in registers."""
 
 
-def split_engine(engine: OpenCLEngine, capability: int) -> OpenCLEngine:
-    engine.centred_from = 0
-    engine.use_halves(capability)
-    return engine
-
-
 @pytest.fixture(scope="module")
 def plain() -> Iterator[OpenCLEngine]:
-    """The form in plain OpenCL C, on the processor."""
-    try:
-        engine = open_opencl("cpu")
-    except DeviceError as error:
-        pytest.skip(f"no OpenCL device on a processor: {error}")
-    with engine:
-        yield split_engine(engine, 0)
+    with in_halves("plain", "split_mma") as engine:
+        yield engine
 
 
 @pytest.fixture(scope="module")
 def nvidia() -> Iterator[OpenCLEngine]:
-    """The form on tensor cores."""
-    names = [v.name for v in devices.survey().verdicts if v.ok and "NVIDIA" in v.platform]
-    if not names:
-        pytest.skip("there is no NVIDIA GPU with OpenCL here")
-    with open_opencl(names[0]) as engine:
-        capability = engine.kernels_device.capability
-        if capability not in CAPABILITIES:
-            pytest.skip(f"{engine.device} has compute capability {capability / 10}, none of {CAPABILITIES}")
-        yield split_engine(engine, capability)
+    with in_halves("nvidia", "split_mma") as engine:
+        yield engine
 
 
-@pytest.fixture(params=["plain", "nvidia"])
+@pytest.fixture(params=WAYS)
 def engine(request: pytest.FixtureRequest) -> OpenCLEngine:
     found: OpenCLEngine = request.getfixturevalue(request.param)
     return found
@@ -161,44 +140,3 @@ def test_the_check_sees_a_wrong_sum_a_bias_and_a_lost_triangle() -> None:
     assert "diagonal" in fault_in(exact * (1 - 6e-7), exact)
     assert "symmetric" in fault_in(np.triu(exact) + np.tril(exact, -1) * (1 + 1e-9), exact)
     assert fault_in(np.full_like(exact, np.nan), exact)
-
-
-@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (5, 31), (32, 32), (33, 33), (200, 70)])
-@pytest.mark.parametrize("turned", [False, True])
-def test_panels_hold_the_halves_of_every_number(
-    plain: OpenCLEngine, rows: int, columns: int, turned: bool
-) -> None:
-    """Against the formula at the head of moments/pack_centred_split.cl."""
-    from mtbridge.compute.opencl_moments import Uncentred
-
-    device, form = plain.kernels_device, split_form(0)
-    X = np.random.default_rng(4).standard_t(2, (rows, columns))
-    X[:, 0] = np.float64(2.0) ** -np.arange(rows).clip(0, 40)
-    low, high = X.min(axis=0), X.max(axis=0)
-    exponent = np.frexp(high - low)[1].astype(np.int64)
-    origin = X.mean(axis=0)
-    held = np.ascontiguousarray(X.T) if turned else X
-    steps = (1, rows) if turned else (columns, 1)
-    source = device.send("right source", held)
-    raw = Uncentred(source, X.shape, steps, X.dtype, np.dtype(np.float32), form)
-    centring = raw.centred(device, origin, exponent, [slice(0, rows)])
-    buffer, depth = centring.packed(device, slice(0, rows))
-    tile, width = form.right, raw.width
-    panels = device.downloaded(buffer, np.empty((width // tile, depth // 2, 2, tile), np.uint32))
-
-    z = np.zeros((depth, width))
-    z[:rows, :columns] = 1024 * np.ldexp(X - origin, -exponent.astype(np.int32))
-    # they are cut as numbers of float32
-    z = z.astype(np.float32).astype(np.float64)
-    assert np.abs(z).max() < 1024
-    hi = z.astype(np.float32).astype(np.float16)
-    lo = (z - hi).astype(np.float32).astype(np.float16)
-    k, c = np.indices((depth, width))
-    unit = ((c & 3) * 2 + (c % 32 >> 4)) ^ (2 * (k // 2 & 3))
-    place = c % tile // 32 * 32 + unit * 4 + (c >> 2 & 3)
-    for part, half in ((0, hi), (1, lo)):
-        words = panels[c // tile, k // 2, part, place]
-        bits = np.where(k % 2, words >> 16, words & 0xFFFF).astype(np.uint16)
-        assert np.array_equal(bits, half.view(np.uint16))
-    kept = hi.astype(np.float64) + lo
-    assert (np.abs(kept - z) <= np.maximum(np.abs(z) * 2.0**-22, 2.0**-25)).all()

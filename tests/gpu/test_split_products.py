@@ -2,95 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
+from given_split import BITS, CHOICES, Open, bound, far_apart
 
-from mtbridge.compute import devices, opencl_split, precision
+from mtbridge.compute import opencl_moments, opencl_split, precision
 from mtbridge.compute.forms import whole_grid
 from mtbridge.compute.launches import Launches
 from mtbridge.compute.opencl_engine import OpenCLEngine, open_opencl
 from mtbridge.compute.opencl_moments import SUM, Uncentred
 from mtbridge.compute.opencl_split import queue_products, ready, with_products
-from mtbridge.compute.precision import PRODUCTS, fault_in, fault_of
+from mtbridge.compute.precision import fault_in, fault_of
 from mtbridge.compute.several import SeveralEngine
-from mtbridge.compute.tensor_cores import families, form_of
-from mtbridge.errors import DeviceError
+from mtbridge.compute.tensor_cores import form_of
 from mtbridge.matrix import Matrix
 
 FLOAT32 = np.dtype(np.float32)
 AWKWARD = [(1, 1, 1), (2, 3, 1), (1, 5, 33), (31, 32, 65), (33, 31, 32), (37, 130, 70), (129, 64, 40)]
 """(rows, inner, columns): beside a stage, a tile, and the sums in registers of the small settings."""
-CHOICES = [("split_mma", "split"), ("split_mma", "single"), ("split_wgmma", "split")]
 ORDERS = ["CC", "CF", "FC", "FF"]
-BITS = {"split": 22, "single": 11}
-
-Open = Callable[[str, str], OpenCLEngine]
-
-
-@pytest.fixture(scope="module")
-def processor() -> Iterator[OpenCLEngine]:
-    try:
-        engine = open_opencl("cpu")
-    except DeviceError as error:
-        pytest.skip(f"no OpenCL device on a processor: {error}")
-    with engine:
-        yield engine
-
-
-@pytest.fixture(scope="module")
-def card() -> Iterator[OpenCLEngine]:
-    names = [v.name for v in devices.survey().verdicts if v.ok and "NVIDIA" in v.platform]
-    if not names:
-        pytest.skip("there is no NVIDIA GPU with OpenCL here")
-    with open_opencl(names[0]) as engine:
-        yield engine
-
-
-@pytest.fixture(params=["plain", "nvidia"])
-def asked(request: pytest.FixtureRequest) -> Open:
-    """What opens an engine with kernels of a family in a precision: in plain OpenCL C, or on tensor cores."""
-    plain = request.param == "plain"
-    engine: OpenCLEngine = request.getfixturevalue("processor" if plain else "card")
-    capability = 0 if plain else engine.kernels_device.capability
-
-    def opened(family: str, wanted: str) -> OpenCLEngine:
-        if not plain and family not in [found.name for found in families(capability)]:
-            pytest.skip(f"{engine.device} has compute capability {capability / 10}, not for {family}")
-        engine.use_precision(wanted, form_of(family, capability, PRODUCTS[wanted]))
-        return engine
-
-    return opened
 
 
 @pytest.fixture
 def plain(processor: OpenCLEngine) -> OpenCLEngine:
     processor.use_precision("split", form_of("split_mma", 0))
     return processor
-
-
-def bound(A: Matrix, B: Matrix, bits: int) -> Matrix:
-    """What a product may be wrong by, float64 of its shape.
-
-    Both numbers lose a unit of their last bit, and lo lo is that of one; nothing is kept below 2**-35 of the
-    largest of a row or column. Three products of 32 inner indices are added up in float32, then those sums.
-    """
-    left, right = A.astype(np.float64), B.astype(np.float64)
-    norms = np.outer(np.linalg.norm(left, axis=1), np.linalg.norm(right, axis=0))
-    inner = A.shape[1]
-    share = 3 * 2.0**-bits + (96 + inner / 32) * 2.0**-24 + 2 * inner**0.5 * 2.0**-35
-    return share * norms
-
-
-def far_apart(rows: int, columns: int, axis: int, seed: int = 1, spread: float = 8) -> Matrix:
-    """float32 whose rows (axis 0) or columns (1) differ by orders of magnitude; one has a heavy tail."""
-    random = np.random.default_rng(seed)
-    X = random.standard_normal((rows, columns))
-    X[0] = random.standard_t(2, columns)
-    sizes = np.exp(spread * random.standard_normal((rows, columns)[axis]))
-    return (X * (sizes[:, np.newaxis] if axis == 0 else sizes)).astype(np.float32)
 
 
 def lying(X: Matrix, order: str) -> Matrix:
@@ -121,31 +59,28 @@ def test_grams_are_symmetric_and_within_the_bound(asked: Open, family: str, want
     assert np.array_equal(found, found.T)
 
 
-def test_sums_in_slices_and_slabs_are_right(asked: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few blocks of long sums are cut into slices; what is packed at a time is cut here, too."""
-    engine = asked("split_mma", "split")
-    A, B = far_apart(5, 3001, 0), far_apart(3001, 7, 1, seed=2)
-    exact = A.astype(np.float64) @ B.astype(np.float64)
-    whole = engine.multiply(A, B)
-    monkeypatch.setattr(opencl_split, "slab_depth", lambda *_, **__: 999)
-    for found in (whole, engine.multiply(A, B)):
-        assert (np.abs(found - exact) <= bound(A, B, 22)).all()
+@pytest.mark.parametrize(("inner", "names"), [(300, []), (9001, ["largest"])])
+def test_a_product_is_a_few_launches_one_right_after_the_other(
+    plain: OpenCLEngine, inner: int, names: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each costs a device some 10 us, and waiting for the host between them as much again."""
+    device, queued = plain.kernels_device, list[str]()
+    enqueue = device._enqueue
 
+    def noted(kernel: Any, *place: Any) -> Any:
+        queued.append(kernel.name)
+        return enqueue(kernel, *place)
 
-def test_the_diagonal_is_not_biased_however_long_the_sums(asked: Open) -> None:
-    """Tensor cores cut off: sums that they added up alone would be too small by 6e-5 at this length."""
-    engine = asked("split_mma", "split")
-    X = np.random.default_rng(3).standard_normal((8192, 20)).astype(np.float32)
-    exact = np.einsum("rc,rc->c", X, X, dtype=np.float64)
-    assert abs(np.mean(np.diagonal(engine.gram(X)) / exact - 1)) <= precision.MOST_BIAS[3]
-
-
-@pytest.mark.parametrize("wanted", ["split", "single"])
-def test_the_same_call_gives_the_same_bits(asked: Open, wanted: str) -> None:
-    engine = asked("split_mma", wanted)
-    A, B = far_apart(70, 900, 0), far_apart(900, 40, 1)
-    first, *others = (engine.multiply(A, B) for _ in range(4))
-    assert all(other.tobytes() == first.tobytes() for other in others)
+    monkeypatch.setattr(device, "_enqueue", noted)
+    monkeypatch.setattr(opencl_moments, "LOOKED", 1 << 20)
+    X = far_apart(inner, 40, 1)
+    plain.gram(X)
+    once = [*names, "pack_centred", "gram", "infinite_strips"]
+    assert [name for name in queued if name != "add_parts"] == once
+    queued.clear()
+    plain.multiply(X.T, X)
+    twice = [*names, *names, "pack_centred", "pack_centred", "multiply", "infinite_strips"]
+    assert [name for name in queued if name != "add_parts"] == twice
 
 
 @pytest.mark.parametrize(
@@ -324,22 +259,36 @@ def test_the_check_sees_wrong_sums_lost_inf_a_bias_and_a_lost_triangle() -> None
     assert fault_in(np.full_like(square, np.nan), B.T, B, products=3)
 
 
-@pytest.mark.parametrize("family", ["split_mma", "split_wgmma"])
 @pytest.mark.parametrize("turned", [False, True])
-@pytest.mark.parametrize(("inner", "strips"), [(1, 1), (5, 31), (32, 32), (70, 65)])
+@pytest.mark.parametrize("looked", [0, 1 << 26], ids=["launch", "own"])
+@pytest.mark.parametrize(("inner", "strips"), [(1, 1), (5, 31), (32, 32), (70, 65), (1100, 34)])
 def test_panels_hold_the_halves_of_every_scaled_number(
-    processor: OpenCLEngine, family: str, inner: int, strips: int, turned: bool
+    processor: OpenCLEngine,
+    inner: int,
+    strips: int,
+    looked: int,
+    turned: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Against the formulas at the heads of pack_centred_split.cl, pack_centred_wgmma.cl and largest.cl."""
-    device, form = processor.kernels_device, form_of(family, 0)
+    """Against the formulas at the heads of pack_centred_halves.cl and largest.cl.
+
+    The largest of a strip is found by a launch of its own in chunks, or by every group that packs.
+    """
+    monkeypatch.setattr(opencl_moments, "LOOKED", looked)
+    device, form = processor.kernels_device, form_of("split_mma", 0)
     X = far_apart(inner, strips, 1)
     X[:, 0] = np.float32(2.0) ** -np.arange(inner).clip(0, 40)
     held = np.ascontiguousarray(X.T) if turned else X
     steps = (1, inner) if turned else (strips, 1)
     raw = Uncentred(device.send("right source", held), X.shape, steps, FLOAT32, FLOAT32, form)
-    _, table = opencl_split.scales_of(device, raw)
-    buffer, depth = raw.given(device, table, [slice(0, inner)]).packed(device, slice(0, inner))
-    width, tile = raw.width, form.right
+    scaled = opencl_split.scaled_by_largest(device, raw, [slice(0, inner)])
+    assert (scaled.measured > 0) == (not looked)
+    assert (scaled.measured > 1) == (not looked and inner > 1000)
+    buffer, depth = scaled.packed(device, slice(0, inner))
+    width = raw.width
+    bits = device.downloaded(scaled.largest, np.empty(width, np.uint32))
+    assert np.array_equal(bits[:strips], np.abs(X).max(axis=0).view(np.uint32))
+    assert not bits[strips:].any()
     halves = device.downloaded(buffer, np.empty(2 * width * depth, np.uint16))
 
     z = np.zeros((depth, width))
@@ -350,13 +299,8 @@ def test_panels_hold_the_halves_of_every_scaled_number(
     lo = (z - hi).astype(np.float16)
     k, c = np.indices((depth, width))
     for part, half in ((0, hi), (1, lo)):
-        if family == "split_mma":
-            unit = ((c & 3) * 2 + (c % 32 >> 4)) ^ (2 * (k // 2 & 3))
-            place = c % tile // 32 * 32 + unit * 4 + (c >> 2 & 3)
-            at = 2 * (((c // tile * (depth // 2) + k // 2) * 2 + part) * tile + place) + k % 2
-        else:
-            plane = (c // 64 * (depth // 64) + k // 64) * 2 + part
-            at = 8 * (512 * plane + c % 64 * 8 + (k % 64 // 8 ^ c & 7)) + k % 8
+        plane = (c // 64 * (depth // 64) + k // 64) * 2 + part
+        at = 8 * (512 * plane + c % 64 * 8 + (k % 64 // 8 ^ c & 7)) + k % 8
         assert np.array_equal(halves[at], half.view(np.uint16))
 
 

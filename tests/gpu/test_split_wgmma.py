@@ -8,54 +8,33 @@ from typing import Any
 
 import numpy as np
 import pytest
+from given_engines import WAYS, in_halves
 
-from mtbridge.compute import devices
 from mtbridge.compute.forms import Form
 from mtbridge.compute.launches import Launches
-from mtbridge.compute.opencl_engine import OpenCLEngine, open_opencl
+from mtbridge.compute.opencl_engine import OpenCLEngine
 from mtbridge.compute.opencl_moments import SUM, Uncentred
 from mtbridge.compute.split_mma import MOST_BIAS, MOST_ERROR, fault_in, fault_of, products
-from mtbridge.compute.split_wgmma import CAPABILITIES, SMALL_SETTINGS, wgmma_form
-from mtbridge.errors import DeviceError
+from mtbridge.compute.split_wgmma import SMALL_SETTINGS, wgmma_form
 from mtbridge.matrix import Matrix
 
 AWKWARD = [(1, 1), (1, 5), (2, 3), (63, 64), (65, 63), (64, 129), (130, 65), (129, 191), (513, 30)]
 """(rows, columns): beside a stage, a panel, a block and the sums in registers."""
 
 
-def open_engine(name: str) -> OpenCLEngine:
-    engine = open_opencl(name)
-    engine.centred_from = 0
-    return engine
-
-
 @pytest.fixture(scope="module")
 def plain() -> Iterator[OpenCLEngine]:
-    """The form in plain OpenCL C, on the processor."""
-    try:
-        engine = open_engine("cpu")
-    except DeviceError as error:
-        pytest.skip(f"no OpenCL device on a processor: {error}")
-    with engine:
-        engine.use_halves(0, "split_wgmma")
+    with in_halves("plain", "split_wgmma") as engine:
         yield engine
 
 
 @pytest.fixture(scope="module")
 def nvidia() -> Iterator[OpenCLEngine]:
-    """The form on tensor cores."""
-    names = [v.name for v in devices.survey().verdicts if v.ok and "NVIDIA" in v.platform]
-    if not names:
-        pytest.skip("there is no NVIDIA GPU with OpenCL here")
-    with open_engine(names[0]) as engine:
-        capability = engine.kernels_device.capability
-        if capability not in CAPABILITIES:
-            pytest.skip(f"{engine.device} has compute capability {capability / 10}, none of {CAPABILITIES}")
-        engine.use_halves(capability, "split_wgmma")
+    with in_halves("nvidia", "split_wgmma") as engine:
         yield engine
 
 
-@pytest.fixture(params=["plain", "nvidia"])
+@pytest.fixture(params=WAYS)
 def engine(request: pytest.FixtureRequest) -> OpenCLEngine:
     found: OpenCLEngine = request.getfixturevalue(request.param)
     return found
@@ -199,7 +178,7 @@ def test_the_check_of_a_device_finds_nothing_wrong(
 def test_panels_hold_the_halves_of_every_number(
     plain: OpenCLEngine, rows: int, columns: int, turned: bool, source: Any
 ) -> None:
-    """Against the formula at the head of moments/pack_centred_wgmma.cl."""
+    """Against the formula at the head of moments/pack_centred_halves.cl."""
     device, form = plain.kernels_device, form_of(plain)
     X = np.random.default_rng(4).standard_t(2, (rows, columns)).astype(source)
     X[:, 0] = 2.0 ** -np.arange(rows).clip(0, 40)
@@ -250,13 +229,7 @@ def test_products_of_two_centred_matrices_are_within_a_millionth(engine: OpenCLE
 @pytest.fixture(scope="module")
 def resident() -> Iterator[OpenCLEngine]:
     """The form in plain OpenCL C, in an engine that keeps its answers on the device."""
-    try:
-        engine = open_opencl("cpu", tiled=64)
-    except DeviceError as error:
-        pytest.skip(f"no OpenCL device on a processor: {error}")
-    with engine:
-        engine.centred_from = 0
-        engine.use_halves(0, "split_wgmma")
+    with in_halves("plain", "split_wgmma", tiled=64) as engine:
         yield engine
 
 

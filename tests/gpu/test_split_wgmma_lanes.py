@@ -1,4 +1,4 @@
-"""kernels/gram/split_wgmma.cl with its instructions, run as C++ by a thread for each item, on any machine.
+"""kernels/gram/split_wgmma.cl with its instructions, run as C++ on any machine.
 
 What wgmma reads and writes, how bulk copies arrive and when barriers end a phase is done by the definition of
 these instructions (wgmma_lanes.hpp); how a tensor core rounds is not.
@@ -41,16 +41,15 @@ def settings(request: pytest.FixtureRequest) -> dict[str, int]:
 @pytest.fixture(scope="module")
 def run(settings: dict[str, int], tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Compile the kernel; return what computes ``1024**2 z'z`` and parts of it from z."""
-    pytest.importorskip("ziglang", reason="ziglang, the compiler, is not installed")
     folder = tmp_path_factory.mktemp("lanes")
     defines = {**settings, "RETARGET": 1, "SUM_BITS": 64, "GUARD": GUARD}
-    sizes, *others = (name for name in HEADERS if name not in (HALVES, "split_wgmma_ptx.clh"))
+    packed, sizes, *others = (name for name in HEADERS if name not in (HALVES, "split_wgmma_ptx.clh"))
     kernel = "\n".join(map(kernel_text, (*others, "gram/split_wgmma.cl")))
     # items of a group share what lies in local memory
     for shared in ("uint4 stages[", "ulong arrivals["):
         kernel = kernel.replace(f"__local {shared}", f"static {shared}")
     parts = (
-        program_text((sizes,), defines),
+        program_text((packed, sizes), defines),
         (HERE / "wgmma_lanes.hpp").read_text(),
         kernel,
         (HERE / "wgmma_lanes.cpp").read_text(),
@@ -74,7 +73,7 @@ def run(settings: dict[str, int], tmp_path_factory: pytest.TempPathFactory) -> R
 
 
 def panels(z: Matrix, planes: int) -> np.ndarray[tuple[int, ...], np.dtype[np.uint16]]:
-    """Panels of halves of z, by the formula at the head of moments/pack_centred_wgmma.cl."""
+    """Panels of halves of z, by the formula at the head of moments/pack_centred_halves.cl."""
     inner, width = z.shape
     hi = (1024 * z).astype(np.float32).astype(np.float16)
     lo = (1024 * z - hi).astype(np.float32).astype(np.float16)

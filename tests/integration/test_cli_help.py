@@ -51,7 +51,16 @@ def test_the_example_is_one_line_of_a_terminal(command: str) -> None:
     assert shlex.split(line.split("Example: mtbridge ", 1)[1]) == example(command)
 
 
+@pytest.fixture
+def each_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Benchmarks time everything once: what is looked at is whether they run to their end."""
+    monkeypatch.setattr("mtbridge.bench.memory_kernels.ROUNDS", 1)
+    monkeypatch.setattr("mtbridge.bench.ladder_case.MOST_ROUNDS", 1)
+    monkeypatch.setattr("mtbridge.bench.gpu_trial.SHORTEST_WINDOW", 0.0)
+
+
 @pytest.mark.timeout(300)
+@pytest.mark.usefixtures("each_once")
 @pytest.mark.parametrize(
     "command",
     # tune would leave settings in the cache of this machine; tests/integration/test_cli_tune.py runs it

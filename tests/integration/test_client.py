@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,18 +27,6 @@ from mtbridge.wire import Limits, Operation, Status
 ROOT = Path(__file__).parents[2]
 X = np.random.default_rng(5).standard_normal((60, 7))
 SYMBOLS = ["EURUSD.£", "@ES", "#US30", "Золото", "EUR/USD", "x" * 64, '"quoted\\" name']
-
-
-@pytest.fixture(scope="module")
-def worker() -> Iterator[WorkerProcess]:
-    with WorkerProcess(engine_name="numpy") as worker:
-        yield worker
-
-
-@pytest.fixture
-def client(worker: WorkerProcess) -> Iterator[Client]:
-    with Client(worker.endpoint, timeout=20) as client:
-        yield client
 
 
 def test_a_ping_tells_all_about_the_worker(client: Client) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -23,18 +22,6 @@ X[RANDOM.random(X.shape) < 0.1] = np.nan
 TIMES = pd.date_range("2026-01-05", periods=50, freq="h") + pd.to_timedelta(RANDOM.integers(0, 3000, 50), "s")
 FRAME = pd.DataFrame(X, index=TIMES, columns=SYMBOLS)
 PAIRS = [("EURUSD", "Золото"), ("@ES", "EURUSD")]
-
-
-@pytest.fixture(scope="module")
-def worker() -> Iterator[WorkerProcess]:
-    with WorkerProcess(engine_name="numpy") as worker:
-        yield worker
-
-
-@pytest.fixture
-def client(worker: WorkerProcess) -> Iterator[Client]:
-    with Client(worker.endpoint, timeout=20) as client:
-        yield client
 
 
 def same(found: Any, expected: Any) -> None:

@@ -7,17 +7,14 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pytest
-from wire_peers import Peer, data
+from wire_peers import Peer, data, running, served, served_by, status_of, wait_until
 
-import mtbridge.server.worker
 from mtbridge.compute.host import NumpyEngine
-from mtbridge.server import Server, WorkerProcess
+from mtbridge.server import WorkerProcess
 from mtbridge.wire import Array, Head, Kind, Message, Operation, Role, Status, encode
 
 FEW, ALL = b'{"window":2,"step":4}', b'{"window":2}'
@@ -41,24 +38,11 @@ class GatedWindows(NumpyEngine):
 
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> GatedWindows:
-    engine = GatedWindows()
-    monkeypatch.setattr(mtbridge.server.worker, "open_engine", lambda name, **options: engine)
-    return engine
-
-
-@contextmanager
-def served(**options: Any) -> Iterator[tuple[Server, Peer]]:
-    with Server("tcp://127.0.0.1:0", **options) as server, Peer(server.endpoint) as peer:
-        yield server, peer
-
-
-def status_of(peer: Peer) -> tuple[int, int]:
-    head = peer.receive().head
-    return head.request, head.status
+    return served_by(GatedWindows(), monkeypatch)
 
 
 def test_behind_windows_a_deadline_passes_a_cancel_is_heard_and_a_ping_answered(engine: GatedWindows) -> None:
-    with served() as (_, peer):
+    with served(running()) as (_, peer):
         peer.ask(Operation.ROLLING, 1, data(4, 2), options=ALL)
         assert engine.started.acquire(timeout=10)
         peer.ask(Operation.EWM, 2, data(4, 2), options=b'{"span":3}', deadline_ms=50)
@@ -73,7 +57,7 @@ def test_behind_windows_a_deadline_passes_a_cancel_is_heard_and_a_ping_answered(
 
 
 def test_a_stop_gives_up_windows_that_do_not_end(engine: GatedWindows) -> None:
-    with served(stop_seconds=0.3) as (server, peer):
+    with served(running(stop_seconds=0.3)) as (server, peer):
         peer.ask(Operation.EXPANDING, 1, data(4, 2))
         assert engine.started.acquire(timeout=10)
         peer.ask(Operation.ROLLING, 2, data(4, 2), options=ALL)
@@ -86,7 +70,7 @@ def test_a_stop_gives_up_windows_that_do_not_end(engine: GatedWindows) -> None:
 
 
 def test_quick_windows_do_not_bring_those_of_other_options_into_the_loop(engine: GatedWindows) -> None:
-    with served() as (_, peer):
+    with served(running()) as (_, peer):
         for number in range(1, 4):
             engine.gate.release()
             peer.ask(Operation.ROLLING, number, data(4, 2), options=FEW)
@@ -116,10 +100,3 @@ def test_a_ping_and_a_signal_are_answered_while_windows_are_computed() -> None:
         assert status_of(peer) == (1, Status.STOPPING)
         worker.process.join(15)
         assert worker.process.exitcode == 0
-
-
-def wait_until(true: Callable[[], bool], seconds: float = 10.0) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "it did not become so in time"
-        time.sleep(0.01)

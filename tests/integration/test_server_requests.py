@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import mmap
-import threading
 import time
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 import zmq
+from together import together
 from wire_peers import Peer, check_alive, data, long_job
 
 from mtbridge.client import Client
@@ -18,36 +18,19 @@ from mtbridge.server import WorkerProcess
 from mtbridge.wire import Kind, Operation, Role, Status, encode, request
 
 
-@pytest.fixture(scope="module")
-def worker() -> Iterator[WorkerProcess]:
-    with WorkerProcess(engine_name="numpy") as worker:
-        yield worker
-
-
 def test_many_clients_at_once_each_get_their_own_matrix(worker: WorkerProcess) -> None:
-    failures: list[BaseException] = []
-
     def work(seed: int) -> None:
         random = np.random.default_rng(seed)
-        try:
-            with Client(worker.endpoint) as client:
-                for _ in range(15):
-                    rows, columns = random.integers(2, 60, size=2)
-                    X = random.standard_normal((rows, columns))
-                    np.testing.assert_allclose(client.gram(X), X.T @ X, atol=1e-12)
-                    np.testing.assert_allclose(
-                        client.covariance(X), np.cov(X, rowvar=False).reshape(columns, columns), atol=1e-12
-                    )
-        except BaseException as failure:
-            failures.append(failure)
+        with Client(worker.endpoint) as client:
+            for _ in range(15):
+                rows, columns = random.integers(2, 60, size=2)
+                X = random.standard_normal((rows, columns))
+                np.testing.assert_allclose(client.gram(X), X.T @ X, atol=1e-12)
+                np.testing.assert_allclose(
+                    client.covariance(X), np.cov(X, rowvar=False).reshape(columns, columns), atol=1e-12
+                )
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-        assert not thread.is_alive()
-    assert not failures
+    together(*(partial(work, seed) for seed in range(8)))
 
 
 @pytest.mark.parametrize(

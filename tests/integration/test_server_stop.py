@@ -9,24 +9,23 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
 
 import numpy as np
 import pytest
-import zmq
-from wire_peers import GatedEngine, Peer, data, long_job
+from together import together
+from wire_peers import GatedEngine, Peer, data, long_job, running, served, served_by, status_of, wait_until
 
 import mtbridge.server.worker
 from mtbridge.client import Client
 from mtbridge.compute.host import NumpyEngine
 from mtbridge.errors import DeviceError, OptionError
 from mtbridge.server import Server, WorkerProcess
-from mtbridge.server.loop import Queue
-from mtbridge.wire import Array, Head, Kind, Message, Operation, Role, Status, encode
+from mtbridge.wire import Array, Operation, Role, Status
 
 BOUND = 15.0
 
@@ -56,15 +55,7 @@ class ExclusiveEngine(NumpyEngine):
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> GatedEngine:
     """The engine of the servers of a test: it computes when the test lets it."""
-    engine = GatedEngine()
-    monkeypatch.setattr(mtbridge.server.worker, "open_engine", lambda name, **options: engine)
-    return engine
-
-
-@contextmanager
-def running(**options: object) -> Iterator[Server]:
-    with Server("tcp://127.0.0.1:0", **options) as server:  # type: ignore[arg-type]
-        yield server
+    return served_by(GatedEngine(), monkeypatch)
 
 
 def ended_within(seconds: float, stop: Callable[[], None]) -> float:
@@ -124,27 +115,16 @@ def test_the_engine_is_opened_and_closed_by_the_thread_that_computes(engine: Gat
 def test_small_work_is_done_by_whichever_thread_is_free_but_never_by_two_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    engine = ExclusiveEngine()
-    monkeypatch.setattr(mtbridge.server.worker, "open_engine", lambda name, **options: engine)
-    failures: list[BaseException] = []
+    engine = served_by(ExclusiveEngine(), monkeypatch)
 
     def work(endpoint: str, rows: int) -> None:
-        try:
-            with Client(endpoint, timeout=30) as client:
-                for _ in range(150):
-                    assert client.gram(np.ones((rows, 2))).tolist() == [[float(rows)] * 2] * 2
-        except BaseException as failure:
-            failures.append(failure)
+        with Client(endpoint, timeout=30) as client:
+            for _ in range(150):
+                assert client.gram(np.ones((rows, 2))).tolist() == [[float(rows)] * 2] * 2
 
     with running() as server:
         # those of 3 rows are quick, those of 5 rows are not: the two kinds take turns at the engine
-        threads = [threading.Thread(target=work, args=(server.endpoint, rows)) for rows in (3, 3, 5, 3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(60)
-            assert not thread.is_alive()
-    assert not failures
+        together(*(partial(work, server.endpoint, rows) for rows in (3, 3, 5, 3)))
     assert not engine.collisions
     assert len(engine.threads) == 2
 
@@ -195,75 +175,6 @@ def test_an_engine_that_cannot_be_opened_is_told_to_whoever_starts_the_worker(
     monkeypatch.undo()
     with pytest.raises(OptionError, match="abacus"), WorkerProcess(engine_name="abacus"):
         pytest.fail("it started")
-
-
-def test_a_request_whose_deadline_passes_in_the_queue_is_told_so_at_once(engine: GatedEngine) -> None:
-    with served(running()) as (_, peer):
-        peer.ask(Operation.GRAM, 1, data(4, 2))
-        assert engine.started.acquire(timeout=10)
-        peer.ask(Operation.GRAM, 2, data(4, 2), deadline_ms=60_000)
-        peer.ask(Operation.GRAM, 3, data(4, 2), deadline_ms=100)
-        start = time.monotonic()
-        assert status_of(peer) == (3, Status.DEADLINE)
-        assert time.monotonic() - start >= 0.08
-        engine.gate.release(2)
-        assert [status_of(peer) for _ in range(2)] == [(1, Status.OK), (2, Status.OK)]
-
-
-def test_a_cancelled_request_is_not_computed_and_is_told_so(engine: GatedEngine) -> None:
-    with served(running()) as (server, peer), Peer(server.endpoint) as other:
-        for number in (1, 2, 3):
-            peer.ask(Operation.GRAM, number, data(4, 2))
-        assert engine.started.acquire(timeout=10)
-        # of another client, of a request that runs already, of one that never was: nothing happens
-        other.send(encode(Message(Head(Kind.CANCEL, request=2))))
-        peer.send(encode(Message(Head(Kind.CANCEL, request=1))))
-        peer.send(encode(Message(Head(Kind.CANCEL, request=99))))
-        other.ask(Operation.PING, 5)
-        other.receive()
-        assert peer.silent(50)
-        peer.send(encode(Message(Head(Kind.CANCEL, request=2))))
-        assert status_of(peer) == (2, Status.CANCELLED)
-        engine.gate.release(2)
-        assert [status_of(peer) for _ in range(2)] == [(1, Status.OK), (3, Status.OK)]
-        assert peer.silent(50)
-
-
-@pytest.mark.parametrize(
-    "queue", [Queue(requests=3), Queue(bytes=3 * 64 + 3 * 112 + 10)], ids=["count", "bytes"]
-)
-def test_a_full_queue_says_busy_and_takes_requests_again_later(engine: GatedEngine, queue: Queue) -> None:
-    with served(running(queue=queue)) as (_, peer):
-        for number in range(1, 6):
-            peer.ask(Operation.GRAM, number, data(4, 2))
-        assert [status_of(peer) for _ in range(2)] == [(4, Status.BUSY), (5, Status.BUSY)]
-        peer.ask(Operation.PING, 6)
-        assert status_of(peer) == (6, Status.OK)
-        engine.gate.release(3)
-        assert [status_of(peer) for _ in range(3)] == [(1, Status.OK), (2, Status.OK), (3, Status.OK)]
-        for number in (7, 8, 9):
-            peer.ask(Operation.GRAM, number, data(2, 4))
-        assert peer.silent(50)
-        engine.gate.release(3)
-        assert [status_of(peer) for _ in range(3)] == [(7, Status.OK), (8, Status.OK), (9, Status.OK)]
-
-
-def test_one_request_is_taken_even_if_it_is_larger_than_the_queue(engine: GatedEngine) -> None:
-    engine.gate.release()
-    with served(running(queue=Queue(bytes=1))) as (_, peer):
-        peer.ask(Operation.GRAM, 1, data(4, 2))
-        assert status_of(peer) == (1, Status.OK)
-
-
-def test_a_reply_to_a_client_that_has_gone_is_counted(engine: GatedEngine) -> None:
-    with running() as server:
-        with Peer(server.endpoint) as peer:
-            peer.ask(Operation.GRAM, 1, data(4, 2))
-            assert engine.started.acquire(timeout=10)
-        # the socket is closed; give the worker's side the time to see it
-        time.sleep(0.2)
-        engine.gate.release()
-        wait_until(lambda: server.counters.undelivered == 1)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM for another process")
@@ -364,31 +275,8 @@ def test_a_worker_process_ends_with_its_with_statement() -> None:
         socket.create_connection((address.hostname, address.port), timeout=5)
 
 
-@contextmanager
-def served(running: object) -> Iterator[tuple[Server, Peer]]:
-    """A running server and a client of it."""
-    with running as server, Peer(server.endpoint) as peer:  # type: ignore[attr-defined]
-        yield server, peer
-
-
-def status_of(peer: Peer) -> tuple[int, int]:
-    """The id and the status of the next reply."""
-    try:
-        head = peer.receive().head
-    except zmq.Again:
-        pytest.fail("no reply came")
-    return head.request, head.status
-
-
 def held(server: Server) -> int:
     """How many requests the server waits for or computes."""
     compute = server._compute
     assert compute is not None
     return len(compute.waiting) + (compute.current is not None)
-
-
-def wait_until(true: Callable[[], bool], seconds: float = 10.0) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "it did not become so in time"
-        time.sleep(0.01)

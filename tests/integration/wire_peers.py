@@ -1,19 +1,24 @@
-"""What the bridge tests share: raw ZeroMQ peers, and an engine that waits to be let go."""
+"""What the bridge tests share: raw ZeroMQ peers, servers, and an engine that waits to be let go."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
+import pytest
 import zmq
 
+import mtbridge.server.worker
 from mtbridge.compute.host import NumpyEngine
+from mtbridge.server import Server
 from mtbridge.wire import Array, Kind, Limits, Message, Operation, Role, decode, encode, request
 
-PATIENCE_MS = 20_000
+PATIENCE_MS = 60_000
 
 
 class Peer:
@@ -66,7 +71,7 @@ def long_job() -> tuple[Array, Array]:
 
     Its loop runs on one thread however many cores there are; a BLAS on a big machine would be done at once.
     """
-    A = np.random.default_rng(0).standard_normal((2000, 2000))
+    A = np.random.default_rng(0).standard_normal((1500, 1500))
     return Array(Role.A, A), Array(Role.B, A)
 
 
@@ -77,6 +82,44 @@ def check_alive(endpoint: str) -> None:
         reply = peer.receive()
     assert reply.head.kind is Kind.RESULT
     assert reply.head.request == 77
+
+
+Engine = TypeVar("Engine", bound=NumpyEngine)
+
+
+def served_by(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Engine:
+    """Make `engine` that of the servers of a test, and return it."""
+    monkeypatch.setattr(mtbridge.server.worker, "open_engine", lambda name, **options: engine)
+    return engine
+
+
+@contextmanager
+def running(**options: object) -> Iterator[Server]:
+    with Server("tcp://127.0.0.1:0", **options) as server:  # type: ignore[arg-type]
+        yield server
+
+
+@contextmanager
+def served(running: object) -> Iterator[tuple[Server, Peer]]:
+    """A running server and a client of it."""
+    with running as server, Peer(server.endpoint) as peer:  # type: ignore[attr-defined]
+        yield server, peer
+
+
+def status_of(peer: Peer) -> tuple[int, int]:
+    """The id and the status of the next reply."""
+    try:
+        head = peer.receive().head
+    except zmq.Again:
+        pytest.fail("no reply came")
+    return head.request, head.status
+
+
+def wait_until(true: Callable[[], bool], seconds: float = 10.0) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it did not become so in time"
+        time.sleep(0.01)
 
 
 class GatedEngine(NumpyEngine):

@@ -1,24 +1,20 @@
-"""`mtbridge bench gpu` on a processor: every case and contender, what is refused, and faults are seen."""
+"""`mtbridge bench gpu` on a processor: every case and contender, its file, and the tables of it."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from given_bench_gpu import Row, Run, bench_gpu, of
 
-from mtbridge.bench import gpu
 from mtbridge.bench.gpu_report import is_of_gpu, markdown_tables, text_table
-from mtbridge.cli import main
 from mtbridge.compute.devices import Verdict
 from mtbridge.matrix import DTYPES
-
-Row = dict[str, Any]
 
 SIDE = 37
 """Of the matrices: no tile divides it."""
@@ -33,6 +29,7 @@ TITLES = [
     f"pairwise cov {SIDE}x{SIDE} leading",
     f"covariance host {2 * SIDE}x{SIDE}",
     f"batch {SIDE}x60x2",
+    f"several {SIDE}x{SIDE}",
 ]
 REDUCED = ["opencl mean", "opencl pairs", "opencl variance", "opencl top pairs", "opencl eigenvalue"]
 KEYS = {
@@ -40,29 +37,11 @@ KEYS = {
     *("versus", "fastest_s", "slowest_s", "wall_s", "gb_per_s", "shares", "bias", "same_bits"),
 }
 
-Run = Callable[..., tuple[int, str, str]]
-
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    """Run `mtbridge bench gpu` in this process, in an empty folder; return exit code, stdout and stderr."""
-    from contextlib import redirect_stderr, redirect_stdout
-    from io import StringIO
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(tmp_path_factory.mktemp("gpu"))
-        patch.delenv("MTBRIDGE_DEVICE", raising=False)
-
-        def called(*arguments: str) -> tuple[int, str, str]:
-            patch.setattr(sys, "argv", ["mtbridge", "bench", "gpu", *arguments])
-            code, out, err = 0, StringIO(), StringIO()
-            with redirect_stdout(out), redirect_stderr(err):
-                try:
-                    main()
-                except SystemExit as end:
-                    code = int(end.code or 0)
-            return code, out.getvalue(), err.getvalue()
-
+    """Run `mtbridge bench gpu` with arguments, in an empty folder."""
+    with bench_gpu(tmp_path_factory.mktemp("gpu")) as called:
         yield called
 
 
@@ -78,13 +57,6 @@ def outcome(run: Run, verdict: Verdict) -> tuple[str, str, dict[str, Any]]:
 def rows(outcome: tuple[str, str, dict[str, Any]]) -> list[Row]:
     found: list[Row] = outcome[2]["rows"]
     return found
-
-
-def of(rows: list[Row], title: str, dtype: str) -> dict[str, Row]:
-    return {row["contender"]: row for row in rows if (row["case"], row["dtype"]) == (title, dtype)}
-
-
-# the command
 
 
 def test_every_case_has_the_chosen_kernels_each_family_and_each_peer(rows: list[Row]) -> None:
@@ -104,6 +76,7 @@ def test_every_case_has_the_chosen_kernels_each_family_and_each_peer(rows: list[
             TITLES[5]: [*families, *tensor, "dense", "torch"],
             TITLES[6]: ["opencl", "opencl pinned", "torch", "torch pinned", "numpy"],
             TITLES[7]: ["opencl", "register_tiled", "one by one", "torch"],
+            TITLES[8]: ["all"],
         }
         for title, names in expected.items():
             assert list(of(rows, title, dtype)) == names
@@ -147,39 +120,6 @@ def test_a_family_that_the_device_lacks_says_what_it_needs(rows: list[Row]) -> N
         first = "9.0" if row["contender"] == "split_wgmma" else "8.0"
         assert f"compute capability {first}" in row["note"]
         assert not row["note"].endswith(".")
-
-
-def test_an_interrupted_run_keeps_the_cases_that_were_done(
-    run: Run, verdict: Verdict, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    timed = gpu.in_turn
-    turns: list[int] = []
-
-    def second_is_interrupted(*arguments: Any, **options: Any) -> Any:
-        turns.append(1)
-        if len(turns) == 2:
-            raise KeyboardInterrupt
-        return timed(*arguments, **options)
-
-    monkeypatch.setattr(gpu, "in_turn", second_is_interrupted)
-    arguments = (
-        "--device",
-        "cpu",
-        "--sizes",
-        "9",
-        "--rounds",
-        "1",
-        "--peers",
-        "",
-        "--cases",
-        "gram,multiply",
-    )
-    code, out, err = run(*arguments, "--json", "part.json")
-    assert code != 0
-    assert "the cases that were done are kept" in err
-    kept = json.loads(Path("part.json").read_text(encoding="utf-8"))["rows"]
-    assert list(dict.fromkeys((row["case"], row["dtype"]) for row in kept))[-1] == ("gram 9x9", "float32")
-    assert all(f"{row['case']}, {row['dtype']}" in out for row in kept)
 
 
 def test_a_peer_without_a_card_or_a_package_says_so(rows: list[Row]) -> None:
@@ -271,71 +211,3 @@ def test_the_page_on_performance_has_the_tables_of_such_a_file(
     page = generate.performance_page()
     assert "## card-gpu" in page
     assert "\n".join(markdown_tables(outcome[2])) in page
-
-
-def test_numbers_that_a_kernel_leaves_out_are_found_and_end_in_one_sentence(
-    run: Run, verdict: Verdict, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from mtbridge.bench.gpu_device import ResidentDevice
-
-    class NoMirror(ResidentDevice):
-        def run(self, kernel: Any, *arguments: Any, **options: Any) -> Any:
-            # which writes the lower triangle of the portable kernels
-            if kernel.name != "mirror":
-                super().run(kernel, *arguments, **options)
-
-    monkeypatch.setattr("mtbridge.bench.gpu_device.ResidentDevice", NoMirror)
-    arguments = ("--device", "cpu", "--sizes", "40", "--rounds", "1", "--peers", "", "--cases", "gram")
-    code, out, err = run(*arguments, "--json", "wrong.json")
-    assert code == 1
-    (line,) = (line for line in err.splitlines() if line.startswith("mtbridge: "))
-    assert line.startswith(
-        "mtbridge: 2 answers are wrong: register_tiled of gram 40x40 in float32 is wrong: "
-    )
-    assert "numbers of the answer are not finite" in line
-    rows = json.loads(Path("wrong.json").read_text(encoding="utf-8"))["rows"]
-    for dtype in DTYPES:
-        found = of(rows, "gram 40x40", dtype)
-        assert found["register_tiled"]["median_s"] is None
-        assert found["opencl"]["median_s"] is not None
-    assert out.count("not run: wrong: ") == 2
-
-
-def test_peers_and_cases_are_those_that_are_named(run: Run, verdict: Verdict) -> None:
-    code, out, err = run(
-        *("--device", "cpu", "--sizes", "9", "--rounds", "1", "--peers", ""),
-        *("--cases", "gram,pairwise cov 9x9 leading"),
-    )
-    assert code == 0, err
-    titles = [line.split(", ")[0] for line in out.splitlines() if line and not line.startswith(" ")]
-    assert titles[3:] == ["gram 9x9"] * 2 + ["pairwise cov 9x9 leading"] * 2
-    assert "torch" not in out
-    assert "cublas" not in out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("--cases", "grams"), ("'grams'", "gram, multiply")),
-        (("--cases", ""), ("''",)),
-        (("--cases", "gram,,multiply"), ("''",)),
-        (("--cases", "gram 9x9", "--sizes", "16"), ("'gram 9x9'", "'gram 16x16'")),
-        (("--peers", "torch,jax"), ("'jax'", "torch, cupy")),
-        (("--sizes", "0"), ("'0'",)),
-        (("--sizes", "64,7"), ("has 7", "8 rows")),
-        (("--sizes", "8x8"), ("'8x8'",)),
-        (("--sizes", "8", "--quick"), ("--quick",)),
-        (("--device", "no such device"), ("no such device",)),
-        (("--json", "nowhere/gpu.json"), ("nowhere",)),
-    ],
-)
-def test_what_makes_no_sense_is_refused_in_one_sentence(
-    run: Run, arguments: tuple[str, ...], words: tuple[str, ...]
-) -> None:
-    code, out, err = run(*arguments)
-    assert (code, out) == (1, "")
-    (line,) = err.splitlines()
-    assert line.startswith("mtbridge: ")
-    assert line.endswith(".")
-    for word in words:
-        assert word in line

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mtbridge.compute import devices, embedded, open_engine
+from mtbridge.compute import devices, embedded, open_engine, runtimes
 from mtbridge.compute.devices import Survey, Verdict
 from mtbridge.errors import DeviceError
 
@@ -248,15 +248,15 @@ def test_auto_without_a_device_is_numpy_with_a_line(
 
 
 def test_a_hanging_runtime_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(devices, "PROBE_SECONDS", 0.01)
-    assert devices.child("system") == ("", "no answer within 0.01 s")
+    monkeypatch.setattr(runtimes, "PROBE_SECONDS", 0.01)
+    assert runtimes.child("system") == ("", "no answer within 0.01 s")
 
 
 def test_a_device_is_probed_in_a_child(verdict: Verdict) -> None:
-    output, fault = devices.child(verdict.linker, "0")
+    output, fault = runtimes.child(verdict.linker, "0")
     assert not fault
     assert '"ok":true' in output
-    output, fault = devices.child(verdict.linker, "99")
+    output, fault = runtimes.child(verdict.linker, "99")
     assert not output
     assert "ended with code 1" in fault
 
@@ -268,8 +268,8 @@ def test_a_link_that_outlived_its_driver_is_no_vendor_file(
     (tmp_path / "gone.icd").symlink_to(tmp_path / "nowhere")
     (tmp_path / "there.icd").write_text("libthere.so\n")
     monkeypatch.setenv("OCL_ICD_VENDORS", str(tmp_path))
-    assert devices.vendor_files() == [tmp_path / "there.icd"]
-    assert devices.fingerprint()
+    assert runtimes.vendor_files() == [tmp_path / "there.icd"]
+    assert runtimes.fingerprint()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only PoCL on Linux links")
@@ -281,10 +281,10 @@ def test_what_we_prepare_for_a_device_does_not_make_its_verdict_stale(
         monkeypatch.delenv(name)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
-    before = devices.fingerprint()
+    before = runtimes.fingerprint()
     embedded.prepare("ziglang", str(tmp_path / "mtbridge" / "vendors"))
     assert os.environ["OCL_ICD_VENDORS"]
-    assert devices.fingerprint() == before
+    assert runtimes.fingerprint() == before
 
 
 def test_an_index_may_be_a_number(verdict: Verdict) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mtbridge.compute import devices, embedded, forms
+from mtbridge.compute import devices, embedded, forms, runtimes
 from mtbridge.compute.devices import Survey, Verdict
 from mtbridge.compute.opencl_engine import OpenCLEngine, open_opencl
 from mtbridge.matrix import DTYPES
@@ -83,36 +83,36 @@ def test_the_library_is_offered_unless_the_user_says_what_the_loader_reads(
     wheel: Wheel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library = wheel("text")
-    assert devices.vendor_files()[-1] == library
+    assert runtimes.vendor_files()[-1] == library
     own = tmp_path / "of the user"
     own.mkdir()
     (own / "a.icd").write_text("liba.so\n")
     monkeypatch.setenv("OCL_ICD_VENDORS", str(own))
-    assert devices.vendor_files() == [own / "a.icd"]
+    assert runtimes.vendor_files() == [own / "a.icd"]
     # the folder that we name ourselves is no wish of the user
-    monkeypatch.setenv("OCL_ICD_VENDORS", str(devices.own_vendors()))
-    assert devices.vendor_files()[-1] == library
+    monkeypatch.setenv("OCL_ICD_VENDORS", str(runtimes.own_vendors()))
+    assert runtimes.vendor_files()[-1] == library
 
 
 @LINUX
 def test_another_runtime_is_another_fingerprint(wheel: Wheel, monkeypatch: pytest.MonkeyPatch) -> None:
     library = wheel("text")
-    first = devices.fingerprint()
+    first = runtimes.fingerprint()
     os.utime(library, ns=(1, 1))
-    second = devices.fingerprint()
-    monkeypatch.setattr(devices, "intel_libraries_version", lambda: "of another day")
-    third = devices.fingerprint()
+    second = runtimes.fingerprint()
+    monkeypatch.setattr(runtimes, "intel_libraries_version", lambda: "of another day")
+    third = runtimes.fingerprint()
     library.unlink()
-    assert len({first, second, third, devices.fingerprint()}) == 4
+    assert len({first, second, third, runtimes.fingerprint()}) == 4
 
 
 @LINUX
 def test_what_we_name_to_the_loader_does_not_make_the_survey_stale(wheel: Wheel) -> None:
     wheel("text")
-    before = devices.fingerprint()
-    embedded.prepare("system", str(devices.own_vendors()))
+    before = runtimes.fingerprint()
+    embedded.prepare("system", str(runtimes.own_vendors()))
     assert os.environ["OCL_ICD_VENDORS"]
-    assert devices.fingerprint() == before
+    assert runtimes.fingerprint() == before
 
 
 def needs_another(verdict: Verdict) -> None:
@@ -127,7 +127,7 @@ def test_a_library_that_cannot_be_loaded_is_named_and_costs_nothing_else(
 ) -> None:
     needs_another(verdict)
     library = wheel("this is no library")
-    monkeypatch.setattr(devices, "intel_libraries_version", lambda: "")
+    monkeypatch.setattr(runtimes, "intel_libraries_version", lambda: "")
     seen = devices.examine()
     assert any(each.ok for each in seen.verdicts)
     assert seen.vendors == ""
@@ -158,7 +158,7 @@ def test_a_device_that_the_loader_would_lose_is_worth_more(wheel: Wheel, own_cac
     """A loader that looks elsewhere than in /etc/OpenCL/vendors finds less once it is told where to look."""
     wheel("text")
     listed = devices.msgspec.json.encode([devices.Listed("key", "Elsewhere", "Lost GPU", "gpu")]).decode()
-    assert devices.beside_the_others("system", listed) == ("", "the loader would lose Lost GPU")
+    assert runtimes.beside_the_others("system", listed) == ("", "the loader would lose Lost GPU")
 
 
 @LINUX
@@ -166,7 +166,7 @@ def test_a_cleared_folder_is_made_again(own_cache: Path, monkeypatch: pytest.Mon
     looks: list[str] = []
 
     def examine() -> Survey:
-        looks.append(str(devices.own_vendors()))
+        looks.append(str(runtimes.own_vendors()))
         return Survey((), vendors=looks[-1])
 
     monkeypatch.setattr(devices, "examine", examine)
@@ -232,12 +232,12 @@ def intel_engine(verdict: Verdict) -> Iterator[OpenCLEngine]:
 
 
 @INSTALLED
-@pytest.mark.skipif(bool(devices.asked_vendors()), reason="OCL_ICD_VENDORS says what the loader reads")
+@pytest.mark.skipif(bool(runtimes.asked_vendors()), reason="OCL_ICD_VENDORS says what the loader reads")
 def test_the_runtime_works_is_preferred_and_hides_no_other(intel_engine: OpenCLEngine) -> None:
     seen = devices.survey()
     assert not seen.faults
     assert devices.choose("cpu").platform == intel_engine._device.platform
-    output, fault = devices.child("system", "list")
+    output, fault = runtimes.child("system", "list")
     assert not fault
     without = {one.key for one in devices.msgspec.json.decode(output, type=list[devices.Listed])}
     assert without <= {one.key for one in seen.verdicts}

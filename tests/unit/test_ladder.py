@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from itertools import permutations
 from pathlib import Path
@@ -17,7 +16,6 @@ from mtbridge.bench.ladder_docs import article_figures, with_tables
 from mtbridge.bench.ladder_report import markdown_tables, text_table
 from mtbridge.bench.plot import check_plot, page, plot
 from mtbridge.bench.serial_orders import ORDERS, compiled_order
-from mtbridge.cli import main
 from mtbridge.compute.devices import Verdict
 from mtbridge.compute.ladder import LADDER, VARIANTS, Abilities, hindrance, rung
 from mtbridge.errors import DeviceError, OptionError
@@ -33,25 +31,6 @@ FLOAT, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 ABLE = Abilities(kind="gpu", fp64=True, largest_group=1024, local_bytes=49152, largest_image=(16384, 16384))
 
 Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run a command line in this process, in an empty folder; return exit code, stdout and stderr."""
-    monkeypatch.chdir(tmp_path)
-
-    def called(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["mtbridge", *arguments])
-        capsys.readouterr()
-        code = 0
-        try:
-            main()
-        except SystemExit as end:
-            code = end.code if isinstance(end.code, int) else int(end.code is not None)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return called
 
 
 def test_the_ladder_has_every_rung_of_the_articles_in_their_order() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mtbridge.compute import opencl_moments
 from mtbridge.compute.centre import MODERATE, VAST, ordinary_centre
 from mtbridge.compute.opencl_engine import OpenCLEngine
 from mtbridge.compute.opencl_moments import SUM, Uncentred
@@ -83,7 +84,8 @@ def test_what_is_measured_of_each_chunk_and_nothing_else_is_written(
     defines = {"SOURCE_BITS": 32, "SUM_BITS": 64} | ({"SQUARE": 32, "DOWN": 2} if squares else {})
     sizes = (np.int32(columns), np.int32(rows), np.int32(chunk))
     source, steps = bench.buffer(X.T if turned else X), strides(rows, columns, turned)
-    files, groups = (f"moments/columns{add}.cl",), (-(-columns // 32), chunks)
+    headers = ("measuring.clh",) if squares else ()
+    files, groups = (*headers, f"moments/columns{add}.cl"), (-(-columns // 32), chunks)
     bench.run(files, defines, groups, local, source, inside, *sizes, *steps)
     found = bench.read(whole, buffer, (chunks, 3, columns))
     for part, begin in zip(found, range(0, rows, chunk), strict=True):
@@ -119,7 +121,10 @@ def test_panels_and_what_is_found_and_nothing_else_is_written(
     given = (columns, rows, depth, chunk, more)
     if squares:
         defines |= {"SQUARE": 32, "DOWN": 2, "SPAN": 256 // X.itemsize}
-        files, given = ("centring.clh", "moments/pack_centred_squares.cl"), (*given[:4], 0, rows, more)
+        files, given = (
+            ("centring.clh", "packing.clh", "moments/pack_centred_squares.cl"),
+            (*given[:4], 0, rows, more),
+        )
     buffers = (held, inside, bench.buffer(table), sums_inside)
     groups = (width // (32 if squares else panel), chunks)
     bench.run(files, defines, groups, local, *buffers, *map(np.int32, given), *steps, first_row=2)
@@ -160,10 +165,18 @@ def hostile(rows: int) -> Matrix:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("source", DTYPES)
+@pytest.mark.parametrize("looked", [0, 1 << 26], ids=["launch", "own"])
 @pytest.mark.parametrize("rows", [2, 3, 128, 1000, 20_000])
 def test_a_device_chooses_the_centre_that_the_host_does_bit_for_bit(
-    tiled_engine: OpenCLEngine, rows: int, source: str, dtype: str
+    tiled_engine: OpenCLEngine,
+    rows: int,
+    looked: int,
+    source: str,
+    dtype: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Columns are measured by a launch of their own, or of float32 by every group that packs."""
+    monkeypatch.setattr(opencl_moments, "LOOKED", looked)
     device, form = tiled_engine.kernels_device, tiled_engine.form_in_use(dtype)
     with np.errstate(over="ignore"):
         X = hostile(rows).astype(source)
@@ -176,6 +189,8 @@ def test_a_device_chooses_the_centre_that_the_host_does_bit_for_bit(
         total, low, high = raw.measured(device)
         expected = ordinary_centre(total, low, high, rows=rows, dtype=np.dtype(dtype))
         centring = raw.self_centred(device, slabs)
+        own = bool(looked) and source == dtype == "float32"
+        assert (centring.centre.buffer is None) == own
         centring.packed(device, slabs[0])
         found = centring.chosen(device)
         finite = bool(np.isfinite(held).all())

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
+from together import together
 
 from mtbridge.compute import forms
 from mtbridge.compute.blocks import spans
@@ -146,26 +147,14 @@ def test_programs_are_built_once(verdict: Verdict) -> None:
 
 
 def test_engines_work_side_by_side_in_threads(opened: Callable[[int | None], OpenCLEngine]) -> None:
-    wrong: list[str] = []
-
     def work(seed: int) -> None:
-        try:
-            random = np.random.default_rng(seed)
-            with opened(None) as engine:
-                for turn in range(8):
-                    X = random.standard_normal((50 + 37 * turn, 20 + seed * 11))
-                    if np.abs(engine.gram(X) - X.T @ X).max() > 1e-11:
-                        wrong.append(f"thread {seed}, turn {turn}")
-        except Exception as error:
-            wrong.append(repr(error))
+        random = np.random.default_rng(seed)
+        with opened(None) as engine:
+            for turn in range(8):
+                X = random.standard_normal((50 + 37 * turn, 20 + seed * 11))
+                assert np.abs(engine.gram(X) - X.T @ X).max() <= 1e-11, f"thread {seed}, turn {turn}"
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(100)
-    assert not wrong
-    assert not any(thread.is_alive() for thread in threads)
+    together(*(partial(work, seed) for seed in range(4)), seconds=100)
 
 
 def test_two_engines_in_one_thread_do_not_disturb_each_other(verdict: Verdict) -> None:

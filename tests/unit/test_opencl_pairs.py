@@ -246,11 +246,10 @@ def test_lists_name_the_missing_rows_or_the_present_ones_whichever_are_fewer() -
 
 
 @pytest.mark.filterwarnings("ignore::pyopencl.CompilerWarning")
-@pytest.mark.parametrize("group", [1, 8])
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (31, 15), (32, 16), (33, 17), (100, 40)])
 def test_presence_and_common_rows_are_what_their_heads_say(
-    opencl_engine: OpenCLEngine, rows: int, columns: int, turned: bool, group: int
+    opencl_engine: OpenCLEngine, rows: int, columns: int, turned: bool
 ) -> None:
     X = with_gaps(rows, columns, "float32", 0.4)
     steps = (np.int64(1), np.int64(rows)) if turned else (np.int64(columns), np.int64(1))
@@ -259,9 +258,9 @@ def test_presence_and_common_rows_are_what_their_heads_say(
     (bits,) = launched(
         opencl_engine,
         ("pairwise/presence.cl",),
-        {"COLUMNS": 16, "GROUP": group},
+        {"COLUMNS": 16},
         (across, words),
-        (group, 1),
+        (1, 1),
         [
             np.ascontiguousarray(X.T if turned else X),
             np.zeros((words, columns), np.uint32),

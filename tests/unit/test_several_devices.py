@@ -136,7 +136,7 @@ def test_a_device_that_fails_is_named_the_others_end_and_no_buffer_is_left(
     # whoever keeps the error keeps no memory of a device with it
     assert_nothing_is_left(engines, before)
     assert not engines[1].kernels_device._slots
-    assert not shared._members[1].pieces
+    assert not shared._members[1].pieces.pieces
     del raised
     assert answers[-1]() is None
     assert shared.gram(X).tobytes() == right.tobytes()

@@ -11,12 +11,19 @@ import pytest
 from mtbridge.compute.opencl_engine import OpenCLEngine
 from mtbridge.compute.several import SeveralEngine
 from mtbridge.compute.several_stripes import (
+    BUS,
+    COPIED,
+    NEW,
+    STARTED,
     STRIPES,
     Seconds,
     seconds,
     stripes_of_product,
     stripes_of_triangle,
 )
+
+UNITS = 132
+"""Of an H200."""
 
 SIZES = [1, 31, 32, 33, 127, 500, 4_096, 20_000, 100_003]
 
@@ -54,13 +61,19 @@ def test_stripes_of_a_product_have_one_height_but_for_the_last() -> None:
     assert len(heights) == 1
 
 
+@pytest.mark.parametrize("total", [4, 8])
 @pytest.mark.parametrize("size", [4, 8])
+def test_much_to_multiply_is_shared(size: int, total: int) -> None:
+    """100,000 rows of 20,000 symbols: the products take longer than sending what they are of once more."""
+    assert seconds((20_000, 100_000, 20_000), size=size, total=total, units=UNITS, triangle=True).shared
+
+
 @pytest.mark.parametrize("total", [4, 8])
 @pytest.mark.parametrize("halves", [False, True])
-def test_many_symbols_are_shared(size: int, total: int, halves: bool) -> None:
-    """2,500 rows of 20,000 symbols: the answer alone takes longer than what each device needs."""
+def test_a_large_answer_alone_is_no_reason_to_share(total: int, halves: bool) -> None:
+    """2,500 rows of 20,000 symbols: two cards bring it no sooner, for they share the memory of the host."""
     whole = (20_000, 2_500, 20_000)
-    assert seconds(whole, size=size, total=total, triangle=True, halves=halves).shared
+    assert not seconds(whole, size=8, total=total, units=UNITS, triangle=True, halves=halves).shared
 
 
 @pytest.mark.parametrize(
@@ -68,27 +81,55 @@ def test_many_symbols_are_shared(size: int, total: int, halves: bool) -> None:
 )
 def test_what_is_small_or_tall_is_not(shape: tuple[int, int, int]) -> None:
     for triangle in (False, True):
-        assert not seconds(shape, size=8, total=8, triangle=triangle).shared
+        assert not seconds(shape, size=8, total=8, units=UNITS, triangle=triangle).shared
 
 
 def test_two_devices_share_only_what_they_have_sooner() -> None:
-    """Each needs the factors whole, so what takes long to send is left to one."""
-    assert Seconds(send=0.1, multiply=0.2, bring=0.1).shared
-    assert not Seconds(send=0.3, multiply=0.2, bring=0.1).shared
-    assert not Seconds(send=0, multiply=0.002, bring=0.002).shared
+    given = {"whole": 10**9, "divided": 10**9, "answer": 10**9}
+    assert Seconds(**given, multiply=1).shared
+    assert not Seconds(**given, multiply=0.01).shared
+    # each needs the factors whole, through the same memory of the host
+    assert not Seconds(**{**given, "whole": 10**11}, multiply=1).shared
+    assert not Seconds(whole=0, divided=0, answer=0, multiply=STARTED).shared
+
+
+def test_what_is_divided_is_sent_once() -> None:
+    whole, divided = (
+        Seconds(whole=whole, divided=10**9 - whole, answer=0, multiply=0) for whole in (10**9, 0)
+    )
+    assert whole.one == divided.one
+    assert whole.two - divided.two == pytest.approx(10**9 / COPIED)
+
+
+def test_an_answer_comes_sooner_where_its_pages_are_made_while_the_device_multiplies() -> None:
+    times = [Seconds(whole=0, divided=0, answer=10**9, multiply=multiply).one for multiply in (0, 0.01, 9)]
+    assert times == pytest.approx([10**9 / NEW, 0.01 + 5e8 / BUS + 5e8 / NEW, 9 + 10**9 / BUS])
 
 
 def test_half_of_the_products_are_enough_for_a_triangle_and_halves_are_multiplied_sooner() -> None:
     whole = (1_000, 100, 1_000)
-    square, triangle = (seconds(whole, size=8, total=8, triangle=triangle) for triangle in (False, True))
+    square, triangle = (
+        seconds(whole, size=8, total=8, units=UNITS, triangle=triangle) for triangle in (False, True)
+    )
     assert triangle.multiply == square.multiply / 2
-    assert triangle.send == square.send / 2
-    assert triangle.bring == square.bring
-    assert seconds(whole, size=8, total=8, triangle=True, halves=True).multiply < triangle.multiply
+    assert (triangle.whole, triangle.divided) == (square.whole, 0)
+    assert triangle.answer == square.answer
+    assert (
+        seconds(whole, size=8, total=8, units=UNITS, triangle=True, halves=True).multiply < triangle.multiply
+    )
 
 
-def test_devices_with_different_kernels_do_not_share(open_tiled: Callable[[], OpenCLEngine]) -> None:
+def test_a_smaller_device_has_more_to_share() -> None:
+    whole = (5_000, 5_000, 5_000)
+    shared = [seconds(whole, size=8, total=8, units=units, triangle=False).shared for units in (132, 20)]
+    assert shared == [False, True]
+
+
+def test_devices_with_different_kernels_do_not_share(
+    open_tiled: Callable[[], OpenCLEngine], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Bits would depend on who did what."""
+    monkeypatch.setattr(Seconds, "shared", property(lambda taken: taken.multiply > STARTED / 10))
     first, second = open_tiled(), open_tiled()
     kinds = np.dtype(np.float32), np.dtype(np.float64)
     with SeveralEngine({0: first, 1: second}) as shared:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
@@ -65,11 +66,25 @@ def test_what_a_thread_raises_ends_the_work_and_is_raised_here() -> None:
         share(job, 10**6, threads=2, pool=pool)
 
 
+class Interrupting:
+    """`wait` for threads, interrupted the first times that it is called."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, times: int) -> None:
+        self._left = times
+        self._wait = shared_work.wait
+        monkeypatch.setattr(shared_work, "wait", self)
+
+    def __call__(self, *arguments: Any) -> Any:
+        if self._left:
+            self._left -= 1
+            raise KeyboardInterrupt
+        return self._wait(*arguments)
+
+
 def test_an_interrupt_while_others_are_waited_for_is_raised_after_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    ended = threading.Event()
-    begun = threading.Event()
+    ended, begun = threading.Event(), threading.Event()
 
     def job(parts: Parts, number: int) -> None:
         for _ in parts:
@@ -80,17 +95,53 @@ def test_an_interrupt_while_others_are_waited_for_is_raised_after_them(
             time.sleep(0.2)
             ended.set()
 
-    inner = threading.Condition.wait_for
-    interrupts = iter([True])
-
-    def wait_for(self: threading.Condition, *arguments: object) -> object:
-        if next(interrupts, False):
-            raise KeyboardInterrupt
-        return inner(self, *arguments)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(threading.Condition, "wait_for", wait_for)
+    Interrupting(monkeypatch, 1)
     with ThreadPoolExecutor(1) as pool, pytest.raises(KeyboardInterrupt):
         share(job, 2, threads=2, pool=pool)
+    assert ended.is_set()
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_second_interrupt_does_not_wait_for_a_thread_that_is_stuck(
+    monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    """Both while others are waited for, or the first in the caller's part."""
+    ended, begun, free = threading.Event(), threading.Event(), threading.Event()
+
+    def job(parts: Parts, number: int) -> None:
+        for _ in parts:
+            if number == 0:
+                begun.wait(60)
+                if times == 1:
+                    raise KeyboardInterrupt
+                return
+            begun.set()
+            free.wait(60)
+            ended.set()
+
+    Interrupting(monkeypatch, times)
+    with ThreadPoolExecutor(1) as pool:
+        with pytest.raises(KeyboardInterrupt):
+            share(job, 2, threads=2, pool=pool)
+        assert not ended.is_set()
+        free.set()
+
+
+def test_an_interrupt_after_a_failure_still_waits_for_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended, begun = threading.Event(), threading.Event()
+
+    def job(parts: Parts, number: int) -> None:
+        for _ in parts:
+            if number == 0:
+                begun.wait(60)
+                raise ValueError("part")
+            begun.set()
+            time.sleep(0.2)
+            ended.set()
+
+    Interrupting(monkeypatch, 1)
+    with ThreadPoolExecutor(1) as pool, pytest.raises(KeyboardInterrupt):
+        share(job, 9, threads=2, pool=pool)
     assert ended.is_set()
 
 

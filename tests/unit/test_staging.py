@@ -1,4 +1,4 @@
-"""Copies by several threads through page-locked pieces, on a processor taken for a device that copies."""
+"""Copies through page-locked pieces that are kept, on a processor taken for a device that copies."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
+from mtbridge.compute import transfer
 from mtbridge.compute.devices import Verdict
 from mtbridge.compute.opencl_engine import OpenCLEngine, open_opencl
+from mtbridge.compute.transfer import SPARE_PIECES, Transfer
 from mtbridge.errors import DeviceError
 from mtbridge.matrix import DTYPES, Matrix
 
@@ -24,13 +25,15 @@ if TYPE_CHECKING:
 
 PIECE = 4096
 THREADS = 3
-SIZES = (1, 2, 7, PIECE - 1, PIECE, PIECE + 1, 2 * PIECE * THREADS, 2 * PIECE * THREADS + 3, 41 * PIECE - 5)
+ALL = PIECE * (THREADS + SPARE_PIECES)
+SIZES = (1, 2, 7, PIECE - 1, PIECE, PIECE + 1, ALL, ALL + 3, 41 * PIECE - 5)
 """Bytes: less than a piece, a piece and one more or less, as many as there are, and each used often."""
 
 
 @pytest.fixture
-def engine(verdict: Verdict) -> Iterator[OpenCLEngine]:
-    """An engine whose arrays travel in small pieces, however short they are."""
+def engine(verdict: Verdict, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenCLEngine]:
+    """An engine whose arrays travel in small pieces, however short they are, by all threads."""
+    monkeypatch.setattr(transfer, "THREAD_BYTES", 1)
     with open_opencl("cpu") as opened:
         opened.centred_from = 0
         opened._device.host_memory = False
@@ -96,7 +99,7 @@ def test_bytes_go_to_the_device_and_come_back(device: Device, size: int) -> None
     assert np.array_equal(found, sent)
     assert (around[: PIECE - 1] == 7).all()
     assert (around[PIECE - 1 + size :] == 7).all()
-    assert staging_of(device)._pieces, "it did travel in pieces"
+    assert staging_of(device)._kept.pieces, "it did travel in pieces"
 
 
 @pytest.mark.parametrize("offset", [1, PIECE - 1, PIECE, 5 * PIECE + 3])
@@ -154,22 +157,46 @@ def test_hostile_numbers_keep_their_bits(device: Device) -> None:
 # which way
 
 
-def test_several_threads_copy_large_arrays(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Together(Seen):
-        def before(self, count: int) -> None:
-            # nobody goes on before each has a piece, however late it wakes up
-            if self.threads.count(threading.current_thread()) == 1:
-                barrier.wait(60)
+def test_the_caller_alone_drives_the_device_and_others_copy(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copying: list[threading.Thread] = []
+    copy = Transfer._copy
 
+    def seen(one: Transfer, target: Any, source: Any) -> Any:
+        thread = threading.current_thread()
+        if thread not in copying and thread is not threading.main_thread():
+            # nobody goes on before each has a piece, however late it wakes up
+            barrier.wait(60)
+        copying.append(thread)
+        return copy(one, target, source)
+
+    monkeypatch.setattr(Transfer, "_copy", seen)
     for name in ("write", "read"):
         barrier = threading.Barrier(THREADS)
-        seen = Together(monkeypatch, name)
+        copying.clear()
+        calls = Seen(monkeypatch, name)
         array = random_bytes(20 * PIECE)
         buffer = device.uploaded(array)
-        device.downloaded(buffer, array)
-        assert len(seen.threads) == 20 + (name == "read" and array.ctypes.data % PIECE > 0)
-        assert threading.current_thread() in seen.threads
-        assert len(set(seen.threads)) == THREADS
+        if name == "read":
+            barrier = threading.Barrier(THREADS)
+            copying.clear()
+            device.downloaded(buffer, array)
+        assert len(calls.threads) == len(copying) == 20 + (array.ctypes.data % PIECE > 0)
+        assert set(calls.threads) == {threading.main_thread()}
+        assert len(set(copying) - {threading.main_thread()}) == THREADS
+
+
+def test_an_answer_that_nobody_holds_is_freed_at_once(device: Device) -> None:
+    """Not by a thread that waits for its next piece: to free much memory takes long, and stops all others."""
+    sent = random_bytes(50 * PIECE)
+    buffer = device.uploaded(sent)
+    for _ in range(50):
+        found = np.empty_like(sent)
+        gone = weakref.ref(found)
+        device.downloaded(buffer, found)
+        del found
+        assert gone() is None
 
 
 def test_pinned_arrays_and_their_views_go_straight(
@@ -203,17 +230,6 @@ def test_small_arrays_and_those_with_gaps_go_straight(
     assert seen.threads
 
 
-@pytest.mark.parametrize("size", [1, 7, 4095, 4096, 4097, 100_000])
-@pytest.mark.parametrize("address", [0, 16, 4095, 4096, 8191])
-def test_an_array_is_cut_at_the_multiples_of_a_piece(device: Device, size: int, address: int) -> None:
-    spans = staging_of(device).spans(address, size)
-    assert spans[0].start == 0
-    assert spans[-1].stop == size
-    assert all(one.stop == other.start for one, other in pairwise(spans))
-    assert all(0 < span.stop - span.start <= PIECE for span in spans)
-    assert all((address + span.start) % PIECE == 0 for span in spans[1:])
-
-
 def test_a_processor_and_a_machine_of_few_processors_have_no_staging(
     verdict: Verdict, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -228,7 +244,7 @@ def test_a_processor_and_a_machine_of_few_processors_have_no_staging(
     class Handle:
         host_unified_memory = False
 
-    for processors, threads in ((1, None), (3, None), (4, 2), (64, opencl_staging.MOST_THREADS)):
+    for processors, threads in ((1, None), (3, None), (4, 2), (64, transfer.MOST_THREADS)):
         monkeypatch.setattr(opencl_staging.os, "cpu_count", lambda count=processors: count)
         made = opencl_staging.staging_of(device._context, Handle())  # type: ignore[arg-type]
         assert (made and made.threads) == threads
@@ -296,27 +312,31 @@ def test_nobody_touches_an_array_after_an_interrupt(
 ) -> None:
     array = random_bytes(30 * PIECE)
     buffer = device.uploaded(array)
-    ended = []
-    begun = threading.Event()
+    begun, ended = [], []
+    copy = Transfer._copy
+
+    def slow(one: Transfer, target: Any, source: Any) -> Any:
+        begun.append(one)
+        time.sleep(0.1)
+        found = copy(one, target, source)
+        ended.append(one)
+        return found
 
     class Interrupted(Seen):
         def before(self, count: int) -> None:
-            if threading.current_thread() is threading.main_thread():
-                begun.wait(10)
+            # all pieces are read into before one is copied
+            if count == (2 if name == "write" else THREADS + SPARE_PIECES + 1):
                 raise KeyboardInterrupt
-            begun.set()
-            time.sleep(0.2)
-            ended.append(count)
 
     with monkeypatch.context() as patch:
-        seen = Interrupted(patch, name)
+        patch.setattr(Transfer, "_copy", slow)
+        Interrupted(patch, name)
         with pytest.raises(KeyboardInterrupt):
             _ = device.put(buffer, array) if name == "write" else device.downloaded(buffer, array)
-        count = len(ended)
-        assert count
-        assert count == len(seen.threads) - 1, "the caller waited for whoever was at a piece"
+        count = len(begun)
+        assert 0 < count == len(ended) < 30
         time.sleep(0.3)
-        assert len(ended) == count, "and nobody took another one"
+        assert len(begun) == count, "and nobody took another one"
     assert np.array_equal(device.downloaded(device.uploaded(array), np.zeros_like(array)), array)
 
 
@@ -329,13 +349,13 @@ def test_an_idle_device_has_no_pieces_and_a_closed_one_no_threads(verdict: Verdi
         device = engine.kernels_device
         device.host_memory = False
         device.staging = small_pieces(device)
-        assert not device.staging._pieces
+        assert not device.staging._kept.pieces
         assert running() == before
         array = random_bytes(50 * PIECE)
         device.uploaded(array)
         assert running() - before
         device.release_kept()
-        assert not device.staging._pieces
+        assert not device.staging._kept.pieces
     assert running() == before
     assert np.array_equal(device.downloaded(device.uploaded(array), np.zeros_like(array)), array)
     device.close()

@@ -27,7 +27,8 @@ class FakeDevice:
 @pytest.fixture
 def verdicts(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[bool, str]]:
     """The verdicts on the families, all good at first."""
-    found = {family.name: (True, "") for family in tensor_cores.FAMILIES}
+    names = [family.name for family in tensor_cores.FAMILIES]
+    found = {name: (True, "") for one in names for name in (one, f"{one} masks")}
     monkeypatch.setattr(tensor_cores, "trusted", lambda key, capability, *, family: found[family])
     return found
 
@@ -56,6 +57,20 @@ def test_the_next_family_is_taken_where_one_is_wrong(verdicts: dict[str, tuple[b
     # a verdict that was known before is not told again
     verdicts["split_wgmma"] = (False, "")
     assert tensor_cores.centred_form(device, "key")[1] == {}
+
+
+def test_products_with_masks_are_tried_apart(verdicts: dict[str, tuple[bool, str]]) -> None:
+    device: Any = FakeDevice(90)
+    form, faults = tensor_cores.centred_form(device, "key")
+    assert form is not None
+    assert form.masks
+    assert not faults
+    verdicts["split_wgmma masks"] = (False, "rows of pairs are wrong")
+    form, faults = tensor_cores.centred_form(device, "key")
+    assert form is not None
+    assert form.file == "split_wgmma"
+    assert not form.masks
+    assert faults == {"split_wgmma masks": "rows of pairs are wrong"}
 
 
 def test_the_portable_kernels_are_left_where_no_family_can_be_built(

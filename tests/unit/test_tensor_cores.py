@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from mtbridge.compute import devices, forms, nvidia, pieces, slices
+from mtbridge.compute import devices, forms, nvidia, pieces, runtimes, slices
 from mtbridge.compute.devices import Verdict
 from mtbridge.compute.opencl_engine import OpenCLEngine, open_opencl
 from mtbridge.compute.quarters import PANEL, product_quarters
@@ -320,7 +320,7 @@ def test_kernels_that_cannot_be_built_after_a_good_verdict_are_replaced(
     engine = said_to_be_nvidia
     good = {nvidia.mark_of(engine._key, 90, "dmma"): ""}
     (tmp_path / devices.TENSOR_CORES).write_bytes(msgspec.json.encode(good))
-    monkeypatch.delattr(devices, "child")
+    monkeypatch.delattr(runtimes, "child")
     X = np.random.default_rng(8).standard_normal((50, 33))
     assert right(engine.gram(X), X.T, X)
     assert engine.form_in_use("float64") == engine.form("float64")

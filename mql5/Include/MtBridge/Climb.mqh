@@ -5,61 +5,26 @@
 #ifndef MTBRIDGE_CLIMB_MQH
 #define MTBRIDGE_CLIMB_MQH
 
-#include <MtBridge/Device.mqh>
-#include <MtBridge/Form.mqh>
-#include <MtBridge/Matrices.mqh>
+#include <MtBridge/Launches.mqh>
 //+------------------------------------------------------------------+
-//| A kernel of a rung, ready to be queued.                          |
-//+------------------------------------------------------------------+
-struct MtbLaunch
-  {
-   int               kernel;
-   int               dimensions;
-   int               groups[2];
-   int               local[2];
-  };
-//+------------------------------------------------------------------+
-//| Times of a rung in microseconds, and its largest difference.     |
-//+------------------------------------------------------------------+
-struct MtbTimes
-  {
-   ulong             run;                // from the first launch to the end of CLBufferRead
-   ulong             all;                // with CLBufferWrite of both matrices
-   double            difference;
-  };
-//+------------------------------------------------------------------+
-//| The climb: a device, what the rung at hand took of it, a table.  |
+//| The climb: a table, and the launches that fill its lines.        |
 //+------------------------------------------------------------------+
 class CMtbClimb
   {
 private:
-   CMtbDevice        m_device;
-   MtbLaunch         m_launches[3];      // pack, pack, multiply
-   int               m_total;
-   int               m_left;             // buffers: A, B, the product
-   int               m_right;
-   int               m_product;
-   int               m_vector_bytes;     // of the registers that the device's compiler uses
+   CMtbLaunches      m_launches;
    ulong             m_serial;           // microseconds of the serial loop
 
 public:
                      CMtbClimb(void);
    bool              Open(const ENUM_MTB_DEVICE kind,const int number);
    bool              Run(CMtbMatrices &matrices,const int repeats,const bool orders);
-   string            Error(void) const    { return(m_device.Error()); }
+   string            Error(void) const    { return(m_launches.Error()); }
 
 private:
-   bool              Probe(void);
    void              Host(CMtbMatrices &matrices,const MtbRung &rung);
    void              Rung(CMtbMatrices &matrices,const MtbRung &rung,const int repeats);
    bool              Measure(CMtbMatrices &matrices,const MtbRung &rung,const int repeats,MtbTimes &times);
-   bool              Once(CMtbMatrices &matrices,const MtbRung &rung,MtbTimes &times);
-   bool              Buffers(const CMtbMatrices &matrices,const bool mapped,const int item_bytes);
-   bool              Prepare(const CMtbMatrices &matrices,const MtbRung &rung,const int item_bytes);
-   bool              PrepareStrips(const CMtbMatrices &matrices,const MtbRung &rung,const int item_bytes);
-   bool              PrepareForm(const CMtbMatrices &matrices,const MtbRung &rung,const int item_bytes);
-   int               Pack(const MtbForm &form,const int source,const int strips,const int inner,const int panel,
-                          const long inner_stride,const long strip_stride,const int item_bytes);
    string            Note(const MtbRung &rung);
    void              Line(const CMtbMatrices &matrices,const string name,const MtbTimes &times,const bool copies,const string note);
   };
@@ -68,53 +33,18 @@ private:
 //+------------------------------------------------------------------+
 CMtbClimb::CMtbClimb(void)
   {
-   m_total=0;
-   m_left=INVALID_HANDLE;
-   m_right=INVALID_HANDLE;
-   m_product=INVALID_HANDLE;
-   m_vector_bytes=0;
    m_serial=1;
   }
 //+------------------------------------------------------------------+
-//| Open the device and let it prove itself.                         |
+//| Open the device and say what it is.                              |
 //+------------------------------------------------------------------+
 bool CMtbClimb::Open(const ENUM_MTB_DEVICE kind,const int number)
   {
-   if(!m_device.Open(kind,number))
+   if(!m_launches.Open(kind,number))
       return(false);
-   bool works=Probe();
-   m_device.Release();
-   if(!works)
-      return(false);
-   MtbAbilities able=m_device.Able();
-   PrintFormat("%s, %s: groups of up to %d items, %d bytes of local memory, %s",m_device.Name(),m_device.Version(),
+   MtbAbilities able=m_launches.Able();
+   PrintFormat("%s, %s: groups of up to %d items, %d bytes of local memory, %s",m_launches.Name(),m_launches.Version(),
                able.largest_group,able.local_bytes,able.fp64 ? "float and double" : "float only");
-   return(true);
-  }
-//+------------------------------------------------------------------+
-//| kernels/probe.cl: a sum, and the width of the registers.         |
-//+------------------------------------------------------------------+
-bool CMtbClimb::Probe(void)
-  {
-   float numbers[4]={1,2,3,4};
-   float answer[4]={0,0,0,0};
-   int   one[1]={1};
-   int   kernel=m_device.Kernel("probe","probe.cl",MtbProgramText("","","probe.cl"));
-   if(kernel==INVALID_HANDLE)
-      return(false);
-   int source=m_device.Buffer(16,CL_MEM_READ_ONLY);
-   int target=m_device.Buffer(16,CL_MEM_READ_WRITE);
-   if(source==INVALID_HANDLE || target==INVALID_HANDLE || !m_device.Memory(kernel,0,source) || !m_device.Memory(kernel,1,target))
-      return(false);
-   ResetLastError();
-   if(CLBufferWrite(source,numbers)!=4)
-      return(m_device.Fail("Writing four numbers to the OpenCL device"));
-   if(!m_device.Start(kernel,1,one,one))
-      return(false);
-   ResetLastError();
-   if(CLBufferRead(target,answer)!=4 || answer[0]!=42.0 || answer[1]!=10.0)
-      return(m_device.Fail("Adding 1, 2, 3 and 4 on the OpenCL device"));
-   m_vector_bytes=(int)answer[2];
    return(true);
   }
 //+------------------------------------------------------------------+
@@ -173,16 +103,16 @@ void CMtbClimb::Host(CMtbMatrices &matrices,const MtbRung &rung)
 void CMtbClimb::Rung(CMtbMatrices &matrices,const MtbRung &rung,const int repeats)
   {
    MtbTimes times={0,0,0.0};
-   string   reason=MtbHindrance(rung,m_device.Able(),matrices.ItemBytes());
+   string   reason=MtbHindrance(rung,m_launches.Able(),matrices.ItemBytes());
    if(StringLen(reason)>0)
      {
       PrintFormat("%-18s not run: %s",rung.name,reason);
       return;
      }
    bool done=Measure(matrices,rung,repeats,times);
-   m_device.Release();
+   m_launches.Release();
    if(!done)
-      PrintFormat("%-18s not run: %s",rung.name,m_device.Error());
+      PrintFormat("%-18s not run: %s",rung.name,m_launches.Error());
    else
       if(times.difference>matrices.Bound())
          PrintFormat("%-18s wrong: its difference %.2e is past the bound %.2e",rung.name,times.difference,matrices.Bound());
@@ -194,22 +124,10 @@ void CMtbClimb::Rung(CMtbMatrices &matrices,const MtbRung &rung,const int repeat
 //+------------------------------------------------------------------+
 bool CMtbClimb::Measure(CMtbMatrices &matrices,const MtbRung &rung,const int repeats,MtbTimes &times)
   {
-   int item_bytes=matrices.ItemBytes();
-   m_total=0;
-   if(!Buffers(matrices,rung.mapped,item_bytes))
+   if(!m_launches.Prepare(matrices,rung))
       return(false);
-   bool ready=false;
-   if(rung.runner!=MTB_RUNNER_ENGINE)
-      ready=Prepare(matrices,rung,item_bytes);
-   else
-      ready=(rung.name=="packed" ? PrepareStrips(matrices,rung,item_bytes) : PrepareForm(matrices,rung,item_bytes));
-   if(!ready)
-      return(false);
-   ResetLastError();
-   if(!matrices.Poison(m_product))
-      return(m_device.Fail("Writing to a buffer"));
    MtbTimes now={0,0,0.0};
-   if(!Once(matrices,rung,now))
+   if(!m_launches.Once(matrices,rung,now))
       return(false);
    times.difference=matrices.Difference();
    times.run=now.run;
@@ -218,7 +136,7 @@ bool CMtbClimb::Measure(CMtbMatrices &matrices,const MtbRung &rung,const int rep
      {
       if(IsStopped())
          return(true);
-      if(!Once(matrices,rung,now))
+      if(!m_launches.Once(matrices,rung,now))
          return(false);
       times.run=(i==0 ? now.run : MathMin(times.run,now.run));
       times.all=(i==0 ? now.all : MathMin(times.all,now.all));
@@ -226,176 +144,11 @@ bool CMtbClimb::Measure(CMtbMatrices &matrices,const MtbRung &rung,const int rep
    return(true);
   }
 //+------------------------------------------------------------------+
-//| Copy, launch, read. CLExecute only queues, so the clock stops    |
-//| after CLBufferRead, which waits.                                 |
-//+------------------------------------------------------------------+
-bool CMtbClimb::Once(CMtbMatrices &matrices,const MtbRung &rung,MtbTimes &times)
-  {
-   ResetLastError();
-   ulong start=GetMicrosecondCount();
-   if(!matrices.SendLeft(m_left) || !matrices.SendRight(m_right,rung.second))
-      return(m_device.Fail("Writing to a buffer"));
-   ulong copied=GetMicrosecondCount();
-   for(int i=0; i<m_total; i++)
-      if(!m_device.Start(m_launches[i].kernel,m_launches[i].dimensions,m_launches[i].groups,m_launches[i].local))
-         return(false);
-   if(!matrices.Receive(m_product))
-      return(m_device.Fail("Reading the product"));
-   ulong end=GetMicrosecondCount();
-   times.run=MathMax(end-copied,(ulong)1);
-   times.all=MathMax(end-start,(ulong)1);
-   return(true);
-  }
-//+------------------------------------------------------------------+
-//| Buffers for A, B and the product.                                |
-//+------------------------------------------------------------------+
-bool CMtbClimb::Buffers(const CMtbMatrices &matrices,const bool mapped,const int item_bytes)
-  {
-//--- the terminal can let the driver allocate, but cannot map: the copies stay
-   uint flags=CL_MEM_READ_WRITE;
-   if(mapped)
-      flags|=CL_MEM_ALLOC_HOST_PTR;
-   long rows=matrices.Rows();
-   long inner=matrices.Inner();
-   long cols=matrices.Cols();
-   m_left=m_device.Buffer(rows*inner*item_bytes,flags);
-   if(m_left==INVALID_HANDLE)
-      return(false);
-   m_right=m_device.Buffer(inner*cols*item_bytes,flags);
-   if(m_right==INVALID_HANDLE)
-      return(false);
-   m_product=m_device.Buffer(rows*cols*item_bytes,flags);
-   return(m_product!=INVALID_HANDLE);
-  }
-//+------------------------------------------------------------------+
-//| A rung with one kernel: multiply(A, B, C, rows, inner, columns). |
-//+------------------------------------------------------------------+
-bool CMtbClimb::Prepare(const CMtbMatrices &matrices,const MtbRung &rung,const int item_bytes)
-  {
-   string defines=MtbMacros(rung,matrices.Inner(),matrices.Cols(),item_bytes);
-   int    kernel=m_device.Kernel("multiply",rung.file,MtbProgramText(defines,rung.headers,rung.file));
-   if(kernel==INVALID_HANDLE)
-      return(false);
-   m_launches[0].kernel=kernel;
-   m_launches[0].dimensions=rung.dimensions;
-   MtbLocalSize(rung,m_device.LargestGroup(kernel),m_launches[0].local);
-   MtbGroups(rung,matrices.Rows(),matrices.Cols(),item_bytes,m_launches[0].local,m_launches[0].groups);
-   m_total=1;
-   return(m_device.Memory(kernel,0,m_left) && m_device.Memory(kernel,1,m_right) && m_device.Memory(kernel,2,m_product) &&
-          m_device.Number(kernel,3,matrices.Rows()) && m_device.Number(kernel,4,matrices.Inner()) &&
-          m_device.Number(kernel,5,matrices.Cols()));
-  }
-//+------------------------------------------------------------------+
-//| The form of a processor: groups pack strips of B, and read A.    |
-//+------------------------------------------------------------------+
-bool CMtbClimb::PrepareStrips(const CMtbMatrices &matrices,const MtbRung &rung,const int item_bytes)
-  {
-   MtbForm      form;
-   MtbAbilities able=m_device.Able();
-   int          rows=matrices.Rows();
-   int          inner=matrices.Inner();
-   int          cols=matrices.Cols();
-   if(!MtbPackedForm(item_bytes,m_vector_bytes,form))
-      return(m_device.Fail("Finding settings for this device"));
-   string defines=MtbStripMacros(form,item_bytes,able.local_bytes);
-   int    kernel=m_device.Kernel("multiply",rung.file,MtbProgramText(defines,rung.headers,rung.file));
-   if(kernel==INVALID_HANDLE)
-      return(false);
-   int strips=MtbSteps(cols,form.right);
-   int chunk=MtbChunkRows(rows,strips,form.left,able.units);
-   int deep=MathMin(inner,MtbDefined(defines,"STRIP_INNER"));
-   m_launches[0].kernel=kernel;
-   m_launches[0].dimensions=1;
-   m_launches[0].groups[0]=MtbSteps(rows,chunk)*strips;
-   m_launches[0].local[0]=1;
-   m_total=1;
-//--- both matrices lie row by row
-   return(m_device.Memory(kernel,0,m_left) && m_device.Memory(kernel,1,m_right) &&
-          m_device.Local(kernel,2,deep*form.right*item_bytes) && m_device.Memory(kernel,3,m_product) &&
-          m_device.Number(kernel,4,rows) && m_device.Number(kernel,5,cols) && m_device.Number(kernel,6,inner) &&
-          m_device.Number(kernel,7,cols) && m_device.Number(kernel,8,chunk) &&
-          m_device.Number(kernel,9,(long)inner) && m_device.Number(kernel,10,(long)1) &&
-          m_device.Number(kernel,11,(long)cols) && m_device.Number(kernel,12,(long)1));
-  }
-//+------------------------------------------------------------------+
-//| The form of other devices: pack A, pack B, multiply the panels.  |
-//+------------------------------------------------------------------+
-bool CMtbClimb::PrepareForm(const CMtbMatrices &matrices,const MtbRung &rung,const int item_bytes)
-  {
-   MtbForm      form;
-   MtbAbilities able=m_device.Able();
-   int          rows=matrices.Rows();
-   int          inner=matrices.Inner();
-   int          cols=matrices.Cols();
-   if(!MtbTiledForm(item_bytes,able.cpu ? MathMin(MTB_SMALL_GROUP,able.largest_group) : able.largest_group,form))
-      return(m_device.Fail("Finding settings for this device"));
-//--- the panels, A turned by its strides alone
-   int left=Pack(form,m_left,rows,inner,form.left,1,inner,item_bytes);
-   if(left==INVALID_HANDLE)
-      return(false);
-   int right=Pack(form,m_right,cols,inner,form.right,cols,1,item_bytes);
-   if(right==INVALID_HANDLE)
-      return(false);
-//--- the blocks
-   int blocks[];
-   if(!MtbWholeGrid(form,rows,cols,blocks))
-      return(m_device.Fail("Making room for the table of blocks"));
-   int table=m_device.Buffer((long)ArraySize(blocks)*4,CL_MEM_READ_ONLY);
-   if(table==INVALID_HANDLE)
-      return(false);
-   ResetLastError();
-   if(CLBufferWrite(table,blocks)!=(uint)ArraySize(blocks))
-      return(m_device.Fail("Writing the table of blocks"));
-//--- the product
-   string defines=form.defines+MtbDefine("REAL_BITS",8*item_bytes);
-   int    kernel=m_device.Kernel("multiply",rung.file,MtbProgramText(defines,rung.headers,rung.file));
-   if(kernel==INVALID_HANDLE)
-      return(false);
-   m_launches[2].kernel=kernel;
-   m_launches[2].dimensions=1;
-   m_launches[2].groups[0]=ArraySize(blocks)/2;
-   m_launches[2].local[0]=form.items;
-   m_total=3;
-   return(m_device.Memory(kernel,0,left) && m_device.Memory(kernel,1,right) && m_device.Memory(kernel,2,m_product) &&
-          m_device.Number(kernel,3,rows) && m_device.Number(kernel,4,cols) &&
-          m_device.Number(kernel,5,MtbSteps(inner,form.inner)*form.inner) && m_device.Number(kernel,6,cols) &&
-          m_device.Memory(kernel,7,table));
-  }
-//+------------------------------------------------------------------+
-//| A buffer of panels, and the launch that fills it from a source   |
-//| with strips x inner elements; INVALID_HANDLE when it fails.      |
-//+------------------------------------------------------------------+
-int CMtbClimb::Pack(const MtbForm &form,const int source,const int strips,const int inner,const int panel,
-                    const long inner_stride,const long strip_stride,const int item_bytes)
-  {
-   int    panels=MtbSteps(strips,panel);
-   int    depth=MtbSteps(inner,form.inner)*form.inner;
-   string file="multiply/pack_squares.cl";
-   int    target=m_device.Buffer((long)panels*panel*depth*item_bytes,CL_MEM_READ_WRITE);
-   if(target==INVALID_HANDLE)
-      return(INVALID_HANDLE);
-   int kernel=m_device.Kernel("pack",file,MtbProgramText(MtbPackMacros(form,panel,item_bytes),"",file));
-   if(kernel==INVALID_HANDLE)
-      return(INVALID_HANDLE);
-   int at=m_total++;
-   m_launches[at].kernel=kernel;
-   m_launches[at].dimensions=2;
-   m_launches[at].groups[0]=panels*panel/MTB_SQUARE;
-   m_launches[at].groups[1]=MtbSteps(depth,MTB_SQUARE);
-   m_launches[at].local[0]=MTB_SQUARE;
-   m_launches[at].local[1]=form.squares;
-   if(!m_device.Memory(kernel,0,source) || !m_device.Memory(kernel,1,target) || !m_device.Number(kernel,2,strips) ||
-      !m_device.Number(kernel,3,inner) || !m_device.Number(kernel,4,depth) || !m_device.Number(kernel,5,inner_stride) ||
-      !m_device.Number(kernel,6,strip_stride))
-      return(INVALID_HANDLE);
-   return(target);
-  }
-//+------------------------------------------------------------------+
 //| In what a rung differs from the one in the other tables.         |
 //+------------------------------------------------------------------+
 string CMtbClimb::Note(const MtbRung &rung)
   {
-   MtbAbilities able=m_device.Able();
+   MtbAbilities able=m_launches.Able();
    if(rung.mapped)
       return("  copied: the terminal cannot map");
    return(rung.name=="register_tiled" && able.cpu ? "  the small setting" : "");

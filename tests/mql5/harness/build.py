@@ -8,15 +8,15 @@ made them, so that only the first session after a change compiles: ziglang's fir
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from functools import cache
 from pathlib import Path
+
+import cplusplus
 
 from harness.translator import translate
 
@@ -34,8 +34,10 @@ FLAGS = [
     *("-Wsign-compare", "-Wshadow", "-Wuninitialized", "-Wno-sign-conversion", "-Wno-parentheses"),
     *("-Wno-misleading-indentation", "-Wno-unused-parameter", "-Wno-unused-function"),
 ]
-# structures are packed, so their fields lie anywhere: no alignment check
-SANITIZERS = ["-g1", "-fsanitize=address,undefined", "-fno-sanitize=alignment", "-fno-sanitize-recover=all"]
+# Structures are packed, so their fields lie anywhere: no alignment check. Optimized they compile for longer.
+SANITIZERS = [
+    *("-O0", "-g1", "-fsanitize=address,undefined", "-fno-sanitize=alignment", "-fno-sanitize-recover=all"),
+]
 KEEP_DAYS = 30
 
 
@@ -53,13 +55,13 @@ def compiler() -> tuple[str, ...]:
         If there is neither g++ nor ziglang.
     """
     wanted = os.environ.get("MTBRIDGE_MQL5_COMPILER", "")
-    if wanted and wanted != "zig":
+    if wanted not in ("", "zig"):
         return (wanted,)
-    if not wanted and (found := shutil.which("g++")):
-        return (found,)
-    if importlib.util.find_spec("ziglang") is None:
+    if wanted == "zig":
+        return (sys.executable, "-m", "ziglang", "c++")
+    if (found := cplusplus.compiler()) is None:
         raise BuildError("No C++ compiler: install g++, or ziglang from PyPI.")
-    return (sys.executable, "-m", "ziglang", "c++")
+    return found
 
 
 def program(name: str) -> Path:

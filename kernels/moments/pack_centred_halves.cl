@@ -1,10 +1,10 @@
-/* pack_centred_wgmma.cl - centre and scale a matrix on its way into panels of halves as split_wgmma.clh describes them.
+/* pack_centred_halves.cl - centre and scale a matrix on its way into panels of halves as split_panels.clh describes them.
  *
  *   hi(k, j) + lo(k, j) = SPLIT_SCALE * z(k, j), that in REAL            as halves.clh cuts numbers
  *   half k % 8 of unit ((p * rows_padded / DEPTH + k / DEPTH) * PLANES + part) * PLANE_UNITS + SPLIT_UNIT(c, k % DEPTH / 8)
  *       = part (0: hi, 1: lo) of row k and column j = 64 * p + c
  *
- * For z see centring.clh, |z| < 1; for `found` and how a group goes about it, pack_centred_squares.cl.
+ * For z see centring.clh, |z| < 1; packing.clh says how a group goes about it, and pack_centred_squares.cl what `found` is.
  * rows_padded is a multiple of DEPTH, chunk one of SPAN.
  *
  * The halves of SPAN rows are turned in local memory, so that neighbours write 16 bytes each of one column.
@@ -13,7 +13,7 @@
 #define PANEL 64
 #endif
 #if PANEL != 64
-#error "panels of wgmma are 64 columns wide"
+#error "panels of halves are 64 columns wide"
 #endif
 /* The words of hi (x) and of lo (y) of two numbers, the first in the low half of each. That lo is what hi left in REAL costs
  * 2^-24 of a number and saves half the time; so do the instructions that NVIDIA's compiler does not find by itself. */
@@ -40,41 +40,23 @@ static inline uint2 words_of(const REAL first, const REAL second)
 #define OCTETS (SPAN / 8)
 
 __kernel __attribute__((reqd_work_group_size(SQUARE, DOWN, 1)))
-void pack_centred(__global const SOURCE *restrict source, __global uint4 *restrict panels, __global const SUM *restrict table,
-                  __global SUM *restrict found, const int columns, const int rows, const int rows_padded, const int chunk,
-                  const int measured, const int count, const int more, const long row_stride, const long column_stride)
+void pack_centred(PACK_ARGUMENTS(uint4))
 {
-    __local SOURCE square[SPAN][SQUARE + 1];
+    PACK_MEMORY(square, sums);
     __local uint halves[PLANES][SQUARE][PAIRS + 1];
-    __local SUM sums[DOWN][SQUARE];
-    const int x = get_local_id(0), first = get_group_id(0) * SQUARE, width = get_num_groups(0) * SQUARE;
-    const int begin = get_group_id(1) * chunk, end = min(begin + chunk, rows_padded);
-    __global const SOURCE *from = source + (long)get_global_offset(1) * row_stride;
-    __global uint4 *out = panels + (size_t)(first / 64) * (rows_padded / DEPTH) * PANEL_UNITS;
-    SOURCE next[EACH], now[EACH];
-    SUM origin, scale;
+    const int x = get_local_id(0), first = get_group_id(0) * SQUARE;
+    __global uint4 *out = panels + (size_t)(first / 64) * (rows_padded / DEPTH) * PLANES * PLANE_UNITS;
+    struct packing p = begin_packing(source, panels, table, found, columns, rows, rows_padded, chunk, measured, count, more,
+                                     row_stride, column_stride, square, sums);
 
-    read_square(next, from, begin, rows, columns, row_stride, column_stride);
-    centre_of(table, measured, count, first + x, columns, width, &origin, &scale);
-    if (!more)
-        put_centre(found, origin, scale);
-    /* what no column has is 0, with the origin 0 */
-    const struct centre centre = centre_in_parts(origin, scale);
-    /* NaN as the origin is, else 0 */
-    SUM sum = origin - origin;
-    for (int at = begin; at < end; at += SPAN) {
-#pragma unroll
-        for (int i = 0; i < EACH; i++)
-            now[i] = next[i];
-        if (at + SPAN < end)
-            read_square(next, from, at + SPAN, rows, columns, row_stride, column_stride);
-        if (column_stride != 1)
-            turn_square(now, square);
+    for (int at = p.begin; at < p.end; at += SPAN) {
+        SOURCE now[EACH];
+        next_span(now, &p, at, square);
 #pragma unroll
         for (int i = 0; i < EACH; i += 2) {
             const int k = at + ROW(i);
-            const REAL upper = k < rows ? taken(now[i], &centre, &sum) : (REAL)0;
-            const REAL lower = k + 1 < rows ? taken(now[i + 1], &centre, &sum) : (REAL)0;
+            const REAL upper = k < rows ? taken(now[i], &p.centre, &p.sum) : (REAL)0;
+            const REAL lower = k + 1 < rows ? taken(now[i + 1], &p.centre, &p.sum) : (REAL)0;
             const uint2 words = words_of(upper * SPLIT_SCALE, lower * SPLIT_SCALE);
             halves[0][x][ROW(i) / 2] = words.x;
             if (PLANES == 2)
@@ -90,5 +72,5 @@ void pack_centred(__global const SOURCE *restrict source, __global uint4 *restri
         /* what comes next fills local memory that a slower item may still read */
         barrier(CLK_LOCAL_MEM_FENCE);
     }
-    put_residue(found, sum, more, sums);
+    put_residue(found, p.sum, more, sums);
 }
