@@ -66,9 +66,9 @@ may pass it. "Diagonal" is the mean relative error of the variances: sums that a
 "Same bits" says whether a second run, on another copy of the input, gave the same answer. `covariance host`
 goes from array to array by the host's clock; `batch` is many small matrices in one launch. `several` is the
 covariance of `one` card and of `all` of its kind that share it, by the host's clock, from the call until the
-last card is done; "wrong" there means also that bits differ from those of one card. `h200-gpu` has a
-part of the cases, with three windows each; `h200-resident-products` and `h200-rolling` are by two scripts
-from before, and by the host's clock.
+last card is done; "wrong" there means also that bits differ from those of one card. In `h200-gpu` the
+contenders took turns at the power limit of the card, so that rows of the very same kernels (`opencl` and
+`dmma`) differ by what the clock did after the contender before.
 
 To measure a machine, with nothing else at work on it:
 

@@ -188,6 +188,9 @@ def test_a_signal_ends_the_process_in_bounded_time_answering_what_it_holds(
         peer.ask(Operation.PING, 3)
         # the ping overtakes both, so both are held now
         assert status_of(peer) == (3, Status.OK)
+        # and the first one has been begun when another has waited behind it for so long
+        peer.ask(Operation.GRAM, 4, data(4, 2), deadline_ms=300)
+        assert status_of(peer) == (4, Status.DEADLINE)
         assert worker.process.pid is not None
         for _ in range(times):
             os.kill(worker.process.pid, number)

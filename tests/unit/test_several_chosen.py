@@ -142,7 +142,7 @@ def run(*arguments: str, environment: dict[str, str]) -> subprocess.CompletedPro
 def factors(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Files of two matrices of small whole numbers, whose product is large enough to be shared, and exact."""
     folder = tmp_path_factory.mktemp("factors")
-    numbers = np.random.default_rng(5).integers(-1, 2, (1_000, 4_000)).astype(np.float32)
+    numbers = np.random.default_rng(5).integers(-1, 2, (1_000, 6_000)).astype(np.float32)
     for name, factor in (("a", numbers), ("b", numbers[::-1].T)):
         np.save(folder / f"{name}.npy", factor)
     return [str(folder / "a.npy"), str(folder / "b.npy")]
