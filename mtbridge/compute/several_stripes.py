@@ -35,8 +35,8 @@ MULTIPLIED, MULTIPLIED_IN_HALVES = 2e11, 9e11
 many in float32 without; and in halves. A slower unit shares later than it could."""
 
 SURE = 0.75
-"""Of the time of one device that two may take by this reckoning: on some hosts of two H200s memory was so much
-slower than on others that two, reckoned to take 0.84 of it, took 1.2 of it."""
+"""Of the time of one device that two may take by this reckoning: memory of some hosts was so much slower that
+two, reckoned to take 0.84 of it, took 1.2 of it."""
 
 STARTED = 0.005
 """Seconds allowed for threads, and for the first stripe and the last, while only one of them has work."""

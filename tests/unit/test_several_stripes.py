@@ -71,7 +71,7 @@ def test_much_to_multiply_is_shared(size: int, total: int) -> None:
 @pytest.mark.parametrize("total", [4, 8])
 @pytest.mark.parametrize("halves", [False, True])
 def test_a_large_answer_alone_is_no_reason_to_share(total: int, halves: bool) -> None:
-    """Covariances of 20,000 symbols: two cards bring them no sooner, for they share the memory of the host."""
+    """Covariances of 20,000 symbols: two cards bring them no sooner, they share the memory of the host."""
     for rows in (2_500, 20_000):
         whole = (20_000, rows, 20_000)
         assert not seconds(whole, size=8, total=total, units=UNITS, triangle=True, halves=halves).shared
