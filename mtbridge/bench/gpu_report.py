@@ -59,6 +59,29 @@ def markdown_tables(result: dict[str, Any]) -> list[str]:
     return lines
 
 
+def families_table(rows: list[Row]) -> str:
+    """Return a table of what families of kernels do of products and covariances of the largest squares."""
+    lines = [
+        "| case | dtype | kernels | median ms | GFLOP/s | ratio to | error | diagonal |",
+        "|" + "---|" * 8,
+    ]
+    for row in rows:
+        operation, shape = row["case"].rsplit(" ", 1)
+        if operation in ("gram", "multiply", "covariance") and ran(row) and row["versus"]:
+            name, median, _, speed, *_, error, diagonal, _, ratio = cells(row)
+            if shape == largest(rows, operation):
+                found = (row["case"], row["dtype"], name, median, speed, ratio, error, diagonal)
+                lines.append("| " + " | ".join(found) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def largest(rows: list[Row], operation: str) -> str:
+    """Return the shape of the largest square of an operation."""
+    shapes = {row["case"].rsplit(" ", 1)[1] for row in rows if row["case"].rsplit(" ", 1)[0] == operation}
+    squares = [shape for shape in shapes if len(set(shape.split("x"))) == 1]
+    return max(squares, key=lambda shape: int(shape.split("x")[0]), default="")
+
+
 def blocks(rows: list[Row]) -> Iterator[tuple[str, list[Row]]]:
     """Yield a title and the rows of each case and type, in their order."""
     for (case, dtype), group in groupby(rows, key=lambda row: (row["case"], row["dtype"])):

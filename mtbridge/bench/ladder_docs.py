@@ -1,4 +1,4 @@
-"""The measured parts of docs/kernels.md: the ladder's tables, and the articles' figures beside ours."""
+"""The measured parts of docs/kernels.md: the ladder's tables, the articles' figures, and what families do."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from mtbridge.bench.gpu_report import families_table
 from mtbridge.bench.ladder_report import markdown_tables
 from mtbridge.compute.ladder import LADDER, MQL5
 
@@ -15,7 +16,7 @@ Row = dict[str, Any]
 Result = dict[str, Any]
 Rows = Mapping[str, Row]
 
-MARK = re.compile(r"<!-- (ladder|figures): ([\w-]+(?:, [\w-]+)*) -->\n.*?<!-- end -->", re.DOTALL)
+MARK = re.compile(r"<!-- (ladder|figures|families): ([\w-]+(?:, [\w-]+)*) -->\n.*?<!-- end -->", re.DOTALL)
 DTYPE, CASE = "float32", "ladder 1000x1000x1000"
 STEPS = [rung.name for rung in LADDER if rung.article == MQL5 and rung.runner == "kernel"]
 
@@ -26,7 +27,8 @@ def with_tables(text: str, results: Path) -> str:
     Parameters
     ----------
     text : the page; ``<!-- ladder: NAME -->`` to ``<!-- end -->`` becomes the tables of NAME.json, and
-        ``<!-- figures: NAME, NAME -->`` to ``<!-- end -->`` the articles' figures beside those of the files
+        ``<!-- figures: NAME, NAME -->`` to ``<!-- end -->`` the articles' figures beside those of the files,
+        and ``<!-- families: NAME -->`` those of the kernels of `mtbridge bench gpu`
     results : the folder of the files; of one that is not there the page says so
     """
 
@@ -38,6 +40,8 @@ def with_tables(text: str, results: Path) -> str:
             body = f"Not measured yet: there is no benchmarks/results/{names[0]}.json.\n"
         elif kind == "ladder":
             body = "\n".join(markdown_tables(result) for result in found.values())
+        elif kind == "families":
+            body = "\n".join(families_table(result["rows"]) for result in found.values())
         else:
             body = article_figures(found)
         return f"<!-- {kind}: {mark[2]} -->\n\n{body}\n<!-- end -->"

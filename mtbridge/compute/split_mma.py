@@ -50,6 +50,8 @@ SMALL_SETTINGS = {
     "PTX": 0,
     "ROW_PANELS": 1,
     "COLUMN_PANELS": 2,
+    "WARP_ROWS": 32,
+    "WARP_COLUMNS": 32,
     "KEPT_INNER": 64,
     "WIDE_INNER": 128,
 }
