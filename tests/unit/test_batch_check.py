@@ -33,7 +33,8 @@ def test_a_wrong_kernel_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) ->
 
     with open_opencl(DEVICE) as engine:
         monkeypatch.setattr(opencl, "program_text", spoilt)
-        assert "is wrong" in nvidia.fault_of_batches(engine.kernels_device, 0)
+        # items that write to the same place do so in any order: the bits may differ, or be equal and wrong
+        assert nvidia.fault_of_batches(engine.kernels_device, 0).startswith("a batch of ")
 
 
 def test_devices_without_a_use_for_them_are_not_asked(tiled_engine: OpenCLEngine) -> None:
