@@ -67,8 +67,8 @@ may pass it. "Diagonal" is the mean relative error of the variances: sums that a
 goes from array to array by the host's clock; `batch` is many small matrices in one launch. `several` is the
 covariance of `one` card and of `all` of its kind that share it, by the host's clock, from the call until the
 last card is done; "wrong" there means also that bits differ from those of one card. In `h200-gpu` the
-contenders took turns at the power limit of the card, so that rows of the very same kernels (`opencl` and
-`dmma`) differ by what the clock did after the contender before.
+contenders took turns, and rows of the very same kernels (`opencl` and `dmma`) differ. Why was not measured;
+the power limit of the card may hold its clock down after cuBLAS, whose turn is before that of `opencl`.
 
 To measure a machine, with nothing else at work on it:
 
